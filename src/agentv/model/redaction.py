@@ -1,4 +1,4 @@
-"""Secrets never reach a file, a log or a report (SPEC section 6): their values are taken out of every text."""
+"""Redaction: the values of secrets never reach a file, a log or a report (SPEC section 6)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 SHORTEST = 8
-"""Characters below which a value is not searched for: it would be found in every other word."""
+"""Minimum characters of a value that is redacted: shorter ones occur in ordinary text."""
 
 _WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+")
 _LONGEST_WORD = 11
@@ -32,11 +32,11 @@ _DASHED = ("lm-studio", "no-key-required", "not-needed", "not-required", "not-us
 _PLACEHOLDERS = frozenset(
     {*_DASHED, *(one.replace("-", "_") for one in _DASHED), "none-needed", "not-a-key", "placeholder"}
 )
-"""What people write where a server wants no key, beyond single words."""
+"""Dummy keys for servers that need none; single words are recognized by `_WORD`."""
 
 
 def is_searched(value: str) -> bool:
-    """Whether a secret is distinct from ordinary text: eight characters or more, and no plain word (`localhost`)."""
+    """Whether a secret is redacted: at least eight characters, and not a plain word such as `localhost`."""
     text = value.strip()
     return (
         len(text) >= SHORTEST
@@ -47,7 +47,7 @@ def is_searched(value: str) -> bool:
 
 
 def forms_of(value: str) -> set[str]:
-    """How a value reads plain, escaped for JSON, in base64, in hex and in a URL."""
+    """Return the forms in which a value may appear: plain, escaped for JSON, in base64, in hex and in a URL."""
     bare = value.strip()
     data = bare.encode(errors="replace")
     forms = {value, bare, data.hex(), data.hex().upper(), quote_plus(data)}
@@ -56,7 +56,7 @@ def forms_of(value: str) -> set[str]:
     for percent in (quote(data, safe=""), quote(data)):
         forms |= {percent, _PERCENT.sub(lambda found: found[0].lower(), percent)}
     for offset in range(3):
-        # the characters of base64 that these bytes alone decide, `offset` bytes behind a multiple of three
+        # the base64 characters that depend on these bytes only, if they begin `offset` bytes after a multiple of three
         encoded = b64encode(b"\0" * offset + data).decode()
         inside = encoded[math.ceil(offset * 8 / 6) : (offset + len(data)) * 8 // 6]
         forms |= {inside, inside.translate(_FOR_URLS)}
@@ -70,7 +70,7 @@ _FOR_URLS = str.maketrans("+/", "-_")
 REDACTED = "[redacted]"
 
 _LEFT = frozenset({"code", "trace", "logs"})
-"""Fields that keep their values: a code is a word of the program, and work is redacted when it is stored."""
+"""Fields that are not redacted: `code` is a word of the program, and the work of agents is redacted when stored."""
 
 _OF_CASE = (
     *("id", "vars", "prompt_id", "cluster_key", "cluster", "metadata", "tags", "conversation_id", "expected_output"),
@@ -84,23 +84,23 @@ T = TypeVar("T")
 
 
 class Redactor:
-    """Removes the values of secrets from text; does nothing without secrets.
+    """Replaces the values of secrets in text by `[redacted]`; does nothing without secrets.
 
     Args:
-        secrets: the values. One that looks like ordinary text is left alone (`secret_forms.is_searched`); the others
-            are found as a whole, in the forms of `secret_forms.forms_of`.
+        secrets: the values. Those that look like ordinary text are ignored (`is_searched`); the others are searched for
+            in all forms of `forms_of`.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._values = frozenset(secret for secret in secrets if is_searched(secret))
 
     def __bool__(self) -> bool:
-        """Whether there is anything to look for."""
+        """Whether there are secrets to redact."""
         return bool(self._values)
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
-        """Made when the first text comes: most commands look at none. Longest first, as one may hold another."""
+        """All forms of the secrets, longest first because one may contain another; most commands never need them."""
         return tuple(sorted(set().union(*map(forms_of, self._values)), key=len, reverse=True))
 
     @cached_property
@@ -109,30 +109,30 @@ class Redactor:
         return frozenset(form.encode(errors="surrogatepass") for form in forms)
 
     def redact(self, text: str) -> str:
-        """The text with `[redacted]` in the place of every secret."""
+        """Return the text with every secret replaced by `[redacted]`."""
         for form in self._forms if len(text) >= SHORTEST else ():
             if form in text:
                 text = text.replace(form, REDACTED)
         return text
 
     def stretches(self, text: str) -> list[tuple[int, int]]:
-        """Where secrets are in a text: first and last letter."""
+        """Return the positions of secrets in a text as (start, end), where end is exclusive."""
         found = [form for form in self._forms if form in text]
         return [one.span() for one in re.finditer("|".join(map(re.escape, found)), text)] if found else []
 
     def found_in(self, line: bytes) -> bool:
-        """Whether a secret is in this JSON text."""
+        """Whether a line of JSON contains a secret."""
         return any(form in line for form in self._in_json)
 
     def redact_diagnostic(self, found: Diagnostic) -> Diagnostic:
-        """What is wrong in a file, without the secrets that it may quote. The file's own path stays."""
+        """Return a diagnostic without the secrets that it may quote from a file. The file's path is kept."""
         notes = tuple(map(self.redact, found.notes))
         return replace(found, message=self.redact(found.message), hint=self.redacted(found.hint), notes=notes)
 
     def redacted(self, value: T) -> T:
-        """The value without secrets in any of its texts, but for those of the program itself, such as a status.
+        """Return a value with all its texts redacted, except fields that hold words of the program, such as a status.
 
-        A Struct of the model, a tuple, plain data or a text.
+        The value is a struct of the model, a tuple, plain data or a string.
         """
         made: Any = value
         if not self._values:
@@ -149,7 +149,7 @@ class Redactor:
         return cast("T", made)
 
     def redact_result(self, result: TrialResult) -> TrialResult:
-        """A finished trial without secrets in anything that is written or shown of it."""
+        """Return a finished trial without secrets in anything that is written or shown."""
         trial, case = result.trial, result.trial.case
         turns = tuple(replace(turn, expected_output=self.redacted(turn.expected_output)) for turn in case.turns)
         suite = replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path))
@@ -164,11 +164,11 @@ class Redactor:
         )
         if made.output == result.output:
             return made
-        # places in it have moved
+        # redaction moved the positions in the output
         return replace(made, scores=tuple(replace(one, grade=one.grade.without_spans()) for one in made.scores))
 
     def redact_json(self, value: Json) -> Json:
-        """Plain data with every text in it redacted, keys included; a number that is a secret becomes text."""
+        """Return plain data with all texts redacted, including keys; a number that is a secret becomes text."""
         if not self._values or value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Cases over their samples: the verdict of one (SPEC section 10), and clusters of cases that depend on each other."""
+"""Verdicts of cases over their samples (SPEC section 10), and clusters of cases that are not independent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class RequiredGrade(Struct, frozen=True):
-    """A required grade of one sample.
+    """The gate of a required assertion, for one sample.
 
     Attributes:
-        mark: threshold for `value`: 1 for `required: true`, else the given number.
-        value: for `required: true` 1 if the grade passed, else 0; for a number the grade's score.
+        mark: threshold for `value`: 1 for `required: true`, else the configured number.
+        value: for `required: true`, 1 if the grade passed, else 0; for a number, the grade's score.
     """
 
     mark: float
@@ -29,7 +29,7 @@ class RequiredGrade(Struct, frozen=True):
 
     @classmethod
     def of(cls, required: bool | float, score: float, passed: bool) -> RequiredGrade | None:
-        """The gate of a grade; None if it is not required."""
+        """Return the gate for a grade, or None if it is not required."""
         if required is False:
             return None
         if required is True:
@@ -46,19 +46,19 @@ class Sample(Struct, frozen=True):
 
 
 def sample_of(result: TrialResult) -> Sample:
-    """The sample of a finished trial."""
+    """Return the sample of a finished trial."""
     gates = (RequiredGrade.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
     return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))
 
 
 def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, aggregate: Aggregate = "mean") -> Status:
-    """The verdict of a case over its samples; the verdict of a single sample is the case's.
+    """Return the verdict of a case over its samples; with one sample, it is that sample's verdict.
 
     An errored sample makes the case errored. A case with fewer graded samples than `repeat` is skipped, because an
     ungraded sample never passes. `mean` compares the mean score with the threshold; the others count the samples whose
-    own score reaches it: one (`pass_any`), every one (`pass_all`), or more than half of them (`majority`). Under all of
-    them the mean of every gate must reach its threshold, so that luck does not decide a gate. Samples of a case that
-    checks nothing are all shown, and so is the case.
+    own score reaches it: one (`pass_any`), every one (`pass_all`), or more than half of them (`majority`). In all modes
+    the mean of every gate must also reach its threshold, so that one lucky sample does not satisfy a gate. Samples of a
+    case without checks are all shown, and so is the case.
     """
     if any(sample.status == "errored" for sample in samples):
         return "errored"
@@ -75,12 +75,12 @@ _GRADED = frozenset[Status]({"passed", "failed", "errored"})
 
 
 def disagree(verdicts: Iterable[Status]) -> bool:
-    """Whether a case came out differently in several columns: some passed, some failed, or some errored."""
+    """Whether graded verdicts differ, such as those of one case on several targets."""
     return len(_GRADED.intersection(verdicts)) > 1
 
 
 def gates_hold(samples: Sequence[Sample]) -> bool:
-    """Whether the mean of every gate reaches its threshold. A sample without one of the gates counts as 0 for it."""
+    """Whether the mean of every gate reaches its threshold. A sample that lacks a gate counts as 0 for it."""
     for same in zip_longest(*(sample.gates for sample in samples)):
         present = [gate for gate in same if gate is not None]
         if not reaches(sum(gate.value for gate in present) / len(same), max(gate.mark for gate in present)):
@@ -101,21 +101,21 @@ _RULES: Mapping[Aggregate, Callable[[Sequence[Sample], float], bool]] = {
 
 
 CONVERSATION = "conversation_id"
-"""The key by which cases form clusters where no suite says another one."""
+"""The default key of clusters."""
 
 CASE = "case"
-"""What forms a cluster where no key does."""
+"""Name of the clusters of cases without a key: each case is its own cluster."""
 
 ClusterId = tuple[str, ...]
-"""The common key of trials whose outcomes are not independent."""
+"""Identity of a cluster: the same for all trials whose results are not independent."""
 
 
 class Clustered(Protocol):
-    """The keys of a row that determine its cluster.
+    """The fields of a row that determine its cluster.
 
     Attributes:
-        cluster_key: the `cluster:` of its suite or of the command line; None if neither sets one.
-        cluster: its case's value for that key.
+        cluster_key: the `cluster:` of the suite or the command line; None if neither sets one.
+        cluster: the case's value for that key.
     """
 
     test_id: str
@@ -127,7 +127,7 @@ class Clustered(Protocol):
 
 
 class TrialCluster(Struct):
-    """The data of a planned trial that determine its cluster; the same as in its row."""
+    """The fields of a planned trial that determine its cluster; the same as in its later row."""
 
     test_id: str
     suite: str
@@ -138,17 +138,17 @@ class TrialCluster(Struct):
 
     @classmethod
     def of(cls, trial: Trial, eval_path: str | None = None) -> TrialCluster:
-        """The cluster data of a trial; `eval_path` as in its row, else the suite's own path."""
+        """Return the fields of a trial; `eval_path` is the path in its row, by default the suite's own path."""
         case, suite = trial.case, trial.suite
         path = suite.path if eval_path is None else eval_path
         return cls(case.id, suite.name, path, case.conversation_id, case.cluster_key, case.cluster)
 
 
 def cluster_of(row: Clustered) -> ClusterId:
-    """The cluster of a trial: by its suite's `cluster`, else its conversation, else its case.
+    """Return the cluster of a trial: by its suite's `cluster`, or else its conversation, or else its case.
 
-    All samples of a case on all targets and with all prompts are in one cluster. Two suites with the same `cluster` key
-    share their clusters, because a customer is the same in both; conversations and cases belong to their file.
+    All samples of a case on all targets and with all prompts are in one cluster. Suites with the same `cluster` key
+    share clusters, because the same customer, say, appears in both; conversations and cases are specific to a file.
     """
     if row.cluster_key is not None and row.cluster is not None:
         return ("cluster", row.cluster_key, row.cluster)
@@ -159,7 +159,7 @@ def cluster_of(row: Clustered) -> ClusterId:
 
 
 def key_of_cluster(row: Clustered) -> str | None:
-    """What forms the cluster of a trial: a key, `conversation_id`, or None if its case does."""
+    """Return the key that forms a trial's cluster, such as `conversation_id`; None if the case is the cluster."""
     if row.cluster_key is not None and row.cluster is not None:
         return row.cluster_key
     return CONVERSATION if row.conversation_id is not None else None

@@ -1,4 +1,4 @@
-"""Comparison of two runs of the same cases, or of the parts of one run: the results of each case, and the verdict."""
+"""Comparison of two runs of the same cases, or of parts of one run: results per case, and the verdict."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 
 Errored = Literal["bounds", "fail", "drop"]
-"""What errored samples count as: `bounds`: a verdict must hold whether they would have failed or passed; `fail`: they
-failed, in both runs; `drop`: cases that have one are left out."""
+"""How errored samples count: `bounds`: a verdict must hold whether they would have failed or passed; `fail`: as failed,
+in both runs; `drop`: cases with errored samples are left out."""
 
 Requirement = Literal["better", "non-inferior", "not-worse"]
-"""What a candidate must be shown to be; `not-worse`: it is not shown to be worse."""
+"""The verdict that is required of a candidate; `not-worse`: anything except `worse`."""
 
 Change = Literal["input", "checks", "threshold", "text"]
-"""What differs in an edited case, as far as rows can say; `text`: something that they do not hold."""
+"""What differs in an edited case, as far as rows show; `text`: something that is not in the rows."""
 
 Loss = Literal["failed", "errored", "skipped", "shown", "missing"]
-"""What became of a case that passed in the base; `missing`: the candidate does not hold it."""
+"""Result in the candidate of a case that passed in the base; `missing`: the candidate lacks the case."""
 
 
 Fill = Literal[0, 1]
-"""What an errored sample is taken to have scored."""
+"""Score that an errored sample is assumed to have had."""
 
 
 class CaseKey(NamedTuple):
     """Identity of a case in a run: suite, case, target, prompt and variant.
 
     Attributes:
-        suite: its name; with its file if a run has several suites of that name.
+        suite: name of the suite, with its file if a run has several suites of that name.
         prompt: None if the case has its own input.
     """
 
@@ -60,18 +60,18 @@ class CaseOutcome(Struct, frozen=True):
     """Result of one case in one run.
 
     Attributes:
-        status: the case's verdict over its samples.
-        score: mean over its graded samples, 0..1; None if none was graded, or one did not run. In a pair in which
-            one side was sampled until decided, 1 if the case passed, else 0: stopping early biases the mean.
-        rate: share of its graded samples that passed; None as for `score`.
+        status: the verdict over all samples.
+        score: mean over the graded samples, 0..1; None if none was graded, or one did not run. In a pair of which one
+            side was sampled until decided: 1 if the case passed, else 0, because stopping early biases the mean.
+        rate: share of the graded samples that passed; None in the same cases as `score`.
         samples: number of graded samples.
-        text, input, checks: hashes of everything authored for the case, of its input, and of its checks; the first
-            shows that it was edited, the others what the edit changed.
-        cluster: the cluster that it belongs to, such as its conversation; None: none.
+        text, input, checks: hashes of everything authored for the case, of its input, and of its checks. The first
+            shows that the case was edited, the others what was changed.
+        cluster: the cluster that it belongs to, such as its conversation; None if there is none.
         places: byte offsets of its rows in the run's `index.jsonl`.
-        repeat: planned samples; the maximum if `alpha` is set.
-        alpha: error rate with which it was sampled until decided; None: it got all its samples.
-        usage: what a graded sample took.
+        repeat: number of planned samples; the maximum if `alpha` is set.
+        alpha: error rate of sampling until decided; None if all samples ran.
+        usage: mean usage of a graded sample.
     """
 
     status: Status
@@ -92,11 +92,11 @@ class CaseOutcome(Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """Number of samples that errored, or did not run because one of them had."""
+        """Number of samples that errored, or did not run because another errored."""
         return max(0, self.repeat - self.samples) if self.status == "errored" else 0
 
     def filled(self, value: Fill) -> CaseOutcome:
-        """The case as if each of its errored samples had scored `value`, and failed or passed accordingly."""
+        """Return the case as if each errored sample had scored `value`, and failed or passed accordingly."""
         if self.status != "errored":
             return self
         score, rate = (
@@ -121,23 +121,23 @@ class CasePair(Struct, frozen=True):
 
     @property
     def delta(self) -> float:
-        """Score of the candidate less that of the base, -1..1; exactly 0 if they differ only by rounding."""
+        """The candidate's score minus the base's, -1..1; exactly 0 if they differ only by rounding."""
         delta = (self.after.score or 0.0) - (self.before.score or 0.0)
         return delta if abs(delta) > TOLERANCE else 0.0
 
     @property
     def fixed(self) -> bool:
-        """It failed and now passes."""
+        """Whether the case failed and now passes."""
         return (self.before.status, self.after.status) == ("failed", "passed")
 
     @property
     def broken(self) -> bool:
-        """It passed and now fails."""
+        """Whether the case passed and now fails."""
         return (self.before.status, self.after.status) == ("passed", "failed")
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Share of samples that passed, before and after; for a case sampled until decided its verdict, 1 or 0."""
+        """Shares of samples that passed, before and after; with sampling until decided, the verdicts as 1 or 0."""
         if self.by_verdict:
             return float(self.before.status == "passed"), float(self.after.status == "passed")
         return self.before.rate or 0.0, self.after.rate or 0.0
@@ -149,11 +149,11 @@ class CasePair(Struct, frozen=True):
 
     @property
     def errored(self) -> bool:
-        """Whether a sample errored in one of the runs."""
+        """Whether the case errored in one of the runs."""
         return "errored" in (self.before.status, self.after.status)
 
     def filled(self, before: Fill, after: Fill) -> CasePair:
-        """The pair as if errored samples had scored these values."""
+        """Return the pair as if errored samples had scored these values."""
         if not self.errored:
             return self
         return replace(self, before=self.before.filled(before), after=self.after.filled(after))
@@ -165,17 +165,17 @@ class CasePair(Struct, frozen=True):
 
     @property
     def moved(self) -> bool:
-        """Whether its score or its verdict changed."""
+        """Whether the score or the verdict changed."""
         return self.delta != 0.0 or self.before.status != self.after.status
 
     @property
     def outcome(self) -> Literal["win", "loss", "tie"]:
-        """Outcome by score."""
+        """Outcome for the candidate, by score."""
         return "win" if self.delta > 0 else "loss" if self.delta < 0 else "tie"
 
 
 class SampleEvidence(Struct, frozen=True):
-    """One sample of a case that moved: its answer and its result."""
+    """Answer and result of one sample of a case that moved."""
 
     status: Status
     score: float | None
@@ -188,9 +188,9 @@ class CheckChange(Struct, frozen=True):
     """An assertion whose result differs between the runs.
 
     Attributes:
-        before, after: its score; None if it errored or did not exist.
-        passed_before, passed_after: its verdict; None as above.
-        evidence: its evidence for the candidate's answer.
+        before, after: its scores; None if it errored or did not exist.
+        passed_before, passed_after: its verdicts; None likewise.
+        evidence: evidence from the candidate's answer.
     """
 
     name: str
@@ -203,7 +203,7 @@ class CheckChange(Struct, frozen=True):
 
 
 class MovedCase(Struct, frozen=True):
-    """A case whose score or verdict changed, with the samples that show it best."""
+    """A case whose score or verdict changed, with the samples that show the change best."""
 
     pair: CasePair
     before: SampleEvidence
@@ -216,7 +216,7 @@ class Level(Struct, frozen=True):
 
     Attributes:
         score: mean score.
-        passed: number of cases that passed, by the rule for their samples if they have several.
+        passed: number of cases that passed, over all their samples.
         rate: mean share of samples that passed.
     """
 
@@ -226,12 +226,12 @@ class Level(Struct, frozen=True):
 
 
 class Moves(Struct, frozen=True):
-    """Direction of the changes.
+    """Numbers of cases that changed, by direction.
 
     Attributes:
-        wins, losses, ties: by score.
-        fixed, broken: cases that now pass, cases that now fail.
-        same_rule: whether both runs used the same rule for verdicts; if not, fixed and broken cases are not reported.
+        wins, losses, ties: numbers of cases by score.
+        fixed, broken: numbers of cases that now pass, and that now fail.
+        same_rule: whether both runs decided verdicts by the same rule; if not, fixed and broken cases are not reported.
     """
 
     wins: int
@@ -243,17 +243,17 @@ class Moves(Struct, frozen=True):
 
 
 class MeasureResult(Struct, frozen=True):
-    """Result of one measure.
+    """Result of a comparison by one measure.
 
     Attributes:
-        delta: its mean difference, candidate less base, -1..1.
-        interval: of that, at `level`, of this measure alone.
-        p: two-sided, corrected for the measures and comparisons that are tested together; it decides.
-        p_of_claim: of the verdict, tested at the margin; corrected as above.
-        level: confidence of the interval: 1 - alpha.
+        delta: mean difference, candidate minus base, -1..1.
+        interval: confidence interval of `delta` at `level`, for this measure alone.
+        p: two-sided p-value, corrected for the measures and comparisons that are tested together; it decides.
+        p_of_claim: p-value of the verdict, tested at the margin; corrected likewise.
+        level: confidence level of the interval: 1 - alpha.
         tests: number of tests that `p` is corrected for.
-        plain: Student's interval of the same differences, which allows for no case that was not seen; None: one
-            cluster.
+        plain: Student's t interval of the same differences, which makes no allowance for kinds of cases that were not
+            sampled; None with only one cluster.
         bounds: the difference if all errored samples of the candidate had failed and those of the base had passed, and
             the other way round; None without errors.
     """
@@ -271,26 +271,26 @@ class MeasureResult(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """Result of one comparison.
+    """Statistical result of one comparison.
 
     Attributes:
         pairs: number of compared pairs: a case with two targets gives two.
         cases: number of distinct cases in them.
         clusters: number of independent clusters; equal to `pairs` if all of them are independent.
-        score: the mean score; the pass rate if every pair is compared by its verdicts.
-        rate: the pass rate; None if every score moved exactly as its verdict did, so both are one measure, or if the
-            rates of the two runs cannot be compared.
-        verdict: of both measures; inconclusive if one is better and the other worse.
+        score: result for the mean score, or for the pass rate if every pair is compared by its verdicts.
+        rate: result for the pass rate; None if every score moved exactly as its verdict did, so that both are one
+            measure, or if the rates of the two runs cannot be compared.
+        verdict: verdict of both measures; inconclusive if one is better and the other worse.
         shown_by: the measures that show the verdict; empty if it is inconclusive.
         tested: number of tests that their p-values are corrected for.
-        detectable: of an inconclusive comparison, the smallest difference, up or down, that this many such cases show
-            with 80% power; inf: none. None: the verdict is another, or no plan was asked for.
-        needed: number of such cases that would show the observed difference with 80% power; None as above, or if it is
+        detectable: for an inconclusive comparison, the smallest difference in either direction that this many such
+            cases show with 80% power; inf if none. None for other verdicts, or if no plan was requested.
+        needed: number of such cases that would show the observed difference with 80% power; None likewise, or if it is
             unrealistically large, or if the difference is more likely due to chance.
-        rates_compare: whether both runs passed cases by the same rule.
+        rates_compare: whether both runs decided verdicts by the same rule.
         errored: number of cases with an errored sample, including those that could not be compared at all.
-        withheld: why a verdict that the graded cases show is not given.
-        usage: what a case took, of each resource that is known.
+        withheld: why the verdict that the graded cases show is not given.
+        usage: differences in usage per case, for each known resource.
     """
 
     pairs: int
@@ -324,10 +324,10 @@ class Judgement(Struct, frozen=True):
         return self.score
 
     def between(self, by: Dimension, base: str, candidate: str) -> MatrixComparison:
-        """The result with the names of its sides.
+        """Return the result for a matrix, with the names of both sides.
 
-        The pass rate comes first, if it can be compared; where scores are verdicts, the two measures were tested as
-        one. If samples may end early, the share of passed cases is the only measure.
+        The pass rate comes first if it can be compared. If scores moved exactly as verdicts did, the two measures were
+        tested as one. If sampling may stop early, the share of passed cases is the only measure.
         """
         score, before, after = self.score, self.before, self.after
         found = [(score, before.score, after.score)]
@@ -365,15 +365,15 @@ class Judgement(Struct, frozen=True):
 
 
 class RunLabel(Struct, frozen=True):
-    """Label of a run.
+    """Identification of a run, or of a part of it, in a comparison.
 
     Attributes:
-        path: of its directory, absolute.
-        targets: the compared ones.
-        cases: number of its cases.
-        missing: number of planned cases without a row: the run was interrupted, or is in progress.
-        variants: the compared ones; empty: the run has none.
-        prompts: the compared one, if prompts of one run are compared.
+        path: absolute path of its directory.
+        targets: the compared targets.
+        cases: number of cases.
+        missing: number of planned cases without a row, because the run was interrupted or is in progress.
+        variants: the compared variants; empty if the run has none.
+        prompts: the compared prompt, if prompts of one run are compared.
     """
 
     run_id: str
@@ -386,12 +386,12 @@ class RunLabel(Struct, frozen=True):
 
 
 class LeftOut(Struct, frozen=True):
-    """Cases that are not counted in a comparison, by reason.
+    """Cases that are left out of a comparison, by reason.
 
     Attributes:
-        only_base, only_candidate: the other run does not have them.
-        edited: case → what differs; its inputs or its checks differ between the runs.
-        errored, unfinished: they errored, or did not run, in one of the runs.
+        only_base, only_candidate: cases that the other run lacks.
+        edited: cases whose input or checks differ between the runs → what differs.
+        errored, unfinished: cases that errored, or did not run, in one of the runs.
     """
 
     only_base: tuple[CaseKey, ...] = ()
@@ -402,7 +402,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class GroupComparison(Struct, frozen=True):
-    """The comparison of one suite, or of the cases with one tag."""
+    """The comparison of one group of cases, such as a suite or a tag."""
 
     name: str
     judgement: Judgement
@@ -412,14 +412,14 @@ class ComparisonSettings(Struct, frozen=True):
     """Settings of a comparison.
 
     Attributes:
-        margin: a difference of the mean score that does not matter, 0..1.
+        margin: largest difference of the mean score that does not matter, 0..1.
         alpha: false-positive rate; intervals have confidence 1 - alpha.
-        cluster: metadata key whose equal values make cases dependent.
-        by: groups to compare separately, too.
-        edited: include cases whose text differs.
+        cluster: metadata key; cases with equal values are not independent.
+        by: groups to also compare separately.
+        edited: whether to include cases whose text differs.
         limit: number of moved cases to show.
         errored: how errored samples count.
-        plan: simulate how many cases would decide an inconclusive comparison.
+        plan: whether to simulate how many cases would decide an inconclusive comparison.
     """
 
     margin: float = 0.0
@@ -448,15 +448,14 @@ class Comparison(Struct, frozen=True):
     """Comparison of a candidate with a base.
 
     Attributes:
-        whole: None if no pair is left.
-        same: both are the same run.
-        pairs: every compared case, worst first.
+        whole: result over all pairs; None if there are none.
+        same: whether both are the same run.
+        pairs: all compared cases, worst first.
         moved: the worst of the moved cases, with evidence.
-        edited: number of pairs whose text differs, if they are included.
-        lost: cases that passed in the base and do not pass in the candidate, whether or not they are compared, with
-            the result of each.
+        edited: number of included pairs whose text differs.
+        lost: cases that passed in the base but not in the candidate, whether or not they are compared → their result in
+            the candidate.
         notes: other differences between the runs, such as their judges.
-        corrected: both pass rates as labels correct them; None: there are no labels, or parts of a run are compared.
     """
 
     base: RunLabel
@@ -474,16 +473,16 @@ class Comparison(Struct, frozen=True):
 
     @property
     def against_base(self) -> tuple[Comparison, ...]:
-        """The comparisons of candidates with the base: this one."""
+        """The comparisons of candidates with the base, which is only this one."""
         return (self,)
 
     def meets(self, requirement: Requirement) -> bool:
-        """Whether the verdict meets the requirement; groups count only for `shown_worse`."""
+        """Whether the verdict of the whole meets the requirement; groups only count in `shown_worse`."""
         return meets(self.whole.verdict if self.whole is not None else "inconclusive", requirement)
 
     @property
     def shown_worse(self) -> bool:
-        """Whether the whole, or a group, is shown to be worse."""
+        """Whether the whole or a group is shown to be worse."""
         judged = [one.judgement for one in self.groups]
         return any(one.shown_worse for one in (*judged, *((self.whole,) if self.whole else ())))
 
@@ -492,11 +491,10 @@ class Matrix(Struct, frozen=True):
     """Pairwise comparisons of more than two runs.
 
     Attributes:
-        comparisons: of every pair, (earlier, later) in the order of the command; the p-values are
-            corrected for their number.
-        scores: case → its score in each run, None if it has none; the cases whose scores differ, largest difference
-            first.
-        omitted: number of further cases.
+        comparisons: (index of the earlier run, index of the later one), in the order of the command → comparison; the
+            p-values are corrected for the number of comparisons.
+        scores: case → its score in each run, or None; only cases whose scores differ, largest difference first.
+        omitted: number of such cases that are not in `scores`.
     """
 
     runs: tuple[RunLabel, ...]
@@ -511,11 +509,11 @@ class Matrix(Struct, frozen=True):
 
 
 class RunComparison(Struct, frozen=True):
-    """Comparison of the parts of one run, each with the first that has cases in common with it.
+    """Comparison of the parts of one run, each with the first part that has cases in common with it.
 
     Attributes:
         tests: number of tests that p-values and intervals are corrected for.
-        lost: of each comparison the cases that passed with the base and do not with the candidate.
+        lost: for each comparison, the cases that passed with the base but not with the candidate.
     """
 
     run: RunLabel
@@ -526,12 +524,12 @@ class RunComparison(Struct, frozen=True):
 
     @property
     def graded(self) -> bool:
-        """Whether each comparison has a verdict."""
+        """Whether every comparison has a verdict."""
         return all(one.verdict is not None for one in self.comparisons)
 
     @property
     def shown_worse(self) -> bool:
-        """Whether something is shown to be worse than what it is compared with."""
+        """Whether a part is shown to be worse than its base."""
         return any(one.verdict == "worse" or one.withheld == "measures" for one in self.comparisons)
 
     def meets(self, requirement: Requirement) -> bool:

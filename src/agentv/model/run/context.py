@@ -1,4 +1,4 @@
-"""Context of an assertion (SPEC section 8, "Context"), and the ports of grading, which take it."""
+"""The context of an assertion (SPEC section 8, "Context"), and the interfaces of grading that take it."""
 
 from __future__ import annotations
 
@@ -42,36 +42,36 @@ from agentv.ports import Embedder, Executor, JavaScriptHost, JudgeWorkspace, Wor
 
 
 class AssertionContext(PartlyShown, frozen=True, dict=True):
-    """One answer and everything known about it. Every assertion takes this one argument.
+    """One answer and everything known about it: the argument of every assertion.
 
     Attributes:
         input: the messages that were sent to the target.
         output: the final answer as text, or None.
         messages: the transcript of the target; its last message is the answer.
         expected_output: the reference answer as messages; empty if the case has none.
-        criteria: what a correct answer does.
+        criteria: description of a correct answer.
         config: keys of the entry that its type does not declare (custom assertions, scripts).
-        token_usage, cost_usd, duration_ms, time_to_first_token_ms: of the target's call; None if unknown.
+        token_usage, cost_usd, duration_ms, time_to_first_token_ms: usage of the target's call; None if unknown.
         context: the texts that the target retrieved, in its order.
-        response_metadata: what else the target's reply says of it.
+        response_metadata: other data in the target's reply.
         workspace_path: directory in which an agent worked; None for all other targets.
-        workspace: where commands of graders run; None: the case has no workspace.
-        judge_workspace: the copy of it that a judge looks at; None: the judge is shown texts alone.
-        changes: what the agent changed in it.
-        agent_trace: all that the agent did; `trace` is its wire object.
-        tool_state: scripted MCP server → the state that its functions kept.
-        solution_state: the same after the calls of the case's solution; empty: no assertion compares with it.
-        has_transcript: the target reported `messages` itself; else they are only its answer, and its earlier actions
-            are unknown.
-        services: judge, threads and similar services, for types that make calls or run something.
-        answered: the target's answer before the entry's `transform` changed it; None without a transform.
-        results: for the aggregator of an assert-set: name of each of its assertions → its grade.
-        value: the result of the transform, if it is not text; `output` is its JSON then.
-        target: the name of the system under test.
-        allow_empty: an empty answer is one, so that a `transform` may make an empty text of another.
+        workspace: where graders' commands run; None if the case has no workspace.
+        judge_workspace: the copy of the workspace for an agent that judges; None if the judge only gets texts.
+        changes: the agent's changes to the workspace.
+        agent_trace: the trace of the agent; `trace` is its JSON object.
+        tool_state: scripted MCP server → state kept by its functions.
+        solution_state: that state after the calls of the case's solution; empty if no assertion compares with it.
+        has_transcript: whether the target reported `messages` itself. If not, they hold only its answer, and its
+            earlier actions are unknown.
+        services: judges, threads and similar services, for assertions that make calls or run code.
+        answered: the target's answer before the entry's `transform`; None without a transform.
+        results: for the aggregator of an assert-set: name of each assertion in the set → its grade.
+        value: result of the transform, if it is not text; `output` is then its JSON.
+        target: name of the target.
+        allow_empty: whether an empty answer is valid, so that a `transform` may also return an empty text.
 
-    User code can also read it as a mapping, with promptfoo's names: `context["vars"]`, `context["providerResponse"]`.
-    In a worker, changes to `vars` and other objects are visible only within the same call.
+    User code can also read it as a mapping with promptfoo's names: `context["vars"]`, `context["providerResponse"]`.
+    In a worker, changes to `vars` and other objects are only visible within the same call.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"env", "_services"})
@@ -122,14 +122,14 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
 
     @cached_property
     def keys_of_promptfoo(self) -> dict[str, Any]:
-        """The values of promptfoo's contexts by their names, and the wire object."""
+        """All values by key: those of promptfoo's context, and those of `payload`."""
         return {**self.payload, **promptfoo_context(self)}
 
     def __getitem__(self, key: str) -> Any:
-        """The value of a key, by promptfoo's name or by that of the wire object.
+        """Return the value of a key of promptfoo's context or of `payload`.
 
         Raises:
-            KeyError: no such key; a note of the exception has the nearest one.
+            KeyError: there is no such key; a note on the exception suggests the closest one.
         """
         __tracebackhide__ = True
         known = self.keys_of_promptfoo
@@ -143,24 +143,24 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
         raise error
 
     def __contains__(self, key: object) -> bool:
-        """Whether there is a value of that name."""
+        """Whether there is a value with this key."""
         return key in self.keys_of_promptfoo
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the values."""
+        """Iterate over the keys of the values."""
         return iter(self.keys_of_promptfoo)
 
     def keys(self) -> Iterable[str]:
-        """The names of the values, for `dict(context)`."""
+        """Return the keys of the values, for `dict(context)`."""
         return self.keys_of_promptfoo.keys()
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, as `dict.get`."""
+        """Return the value of a key or the default, like `dict.get`."""
         return self.keys_of_promptfoo.get(key, default)
 
     @cached_property
     def graded_value(self) -> Json:
-        """The graded value: the output as text, or the value of which `output` is the JSON."""
+        """The graded value: the output as text, or the structured value if `output` is its JSON."""
         if self.value is not None:
             return self.value
         if self.answered is None and self.response_metadata.get(STRUCTURED) and self.output is not None:
@@ -185,14 +185,14 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
 
     @cached_property
     def retrieved(self) -> tuple[str, ...]:
-        """The retrieved texts: those of the variable `context`, else those of the reply."""
+        """The retrieved texts: those in the variable `context`, or else those of the reply."""
         return context_texts(self.vars.get("context")) or tuple(one.text for one in self.context if one.text.strip())
 
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...] | None:
-        """The tool calls in the transcript, in order; None if they are not all known.
+        """The tool calls in the transcript, in order; None if some may be missing.
 
-        There is no transcript, or the agent's trace is partial: what it lacks may be a call.
+        That is the case without a transcript, or if the agent's trace is partial.
         """
         if not self.messages or not self.has_transcript or self.partial:
             return None
@@ -200,13 +200,13 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
 
     @property
     def partial(self) -> str:
-        """Why steps of the agent are missing; empty where none are."""
+        """Why the agent's trace is partial; empty if it is complete."""
         found = self.response_metadata.get(PARTIAL) if self.agent_trace is None else self.agent_trace.partial
         return found if isinstance(found, str) else ""
 
     @cached_property
     def trace_summary(self) -> TraceSummary:
-        """Counts over what the agent did, or over `messages` where it reports no trace."""
+        """Counts for the agent's trace, or for `messages` if there is no trace."""
         spent = Spent(self.token_usage, self.cost_usd, self.duration_ms)
         if self.agent_trace is None:
             return summary_of_messages(self.messages, spent)
@@ -214,7 +214,7 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
 
     @cached_property
     def trace(self) -> dict[str, Json]:
-        """The execution trace as a wire object: `messages`, `events`, `metrics`, `provenance`."""
+        """The execution trace as a JSON object: `messages`, `events`, `metrics`, `provenance`."""
         trace = self.agent_trace
         events = events_of_messages(self.messages) if trace is None else events_of_trace(trace)
         provenance = {} if trace is None else provenance_of(trace)
@@ -227,7 +227,7 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
 
     @cached_property
     def payload(self) -> dict[str, Json]:
-        """The wire object that scripts and JavaScript assertions get, snake_case (SPEC section 8)."""
+        """The JSON object that scripts and JavaScript assertions get, with snake_case keys (SPEC section 8)."""
         return {
             "input": [message.as_json() for message in self.input],
             "output": self.output,
@@ -252,7 +252,7 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
 
 
 def promptfoo_context(context: AssertionContext) -> dict[str, Any]:
-    """The AssertionValueContext of promptfoo. `metadata` is that of the target, overridden by the case's."""
+    """Return promptfoo's AssertionValueContext. Its `metadata` is the target's, overridden by the case's."""
     usage = context.token_usage
     counts = (
         None
@@ -279,10 +279,10 @@ def promptfoo_context(context: AssertionContext) -> dict[str, Any]:
 
 
 class Assertion(Protocol):
-    """The frozen options of one assertion type, and how they grade an answer. Stateless."""
+    """The frozen options of an assertion type, which also grade answers. Stateless."""
 
     def label(self) -> str:
-        """Short description of what the entry checks; part of its default name."""
+        """Return a short description of what the entry checks; it is part of the default name."""
 
     def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
         """Grade one answer. An assertion that cannot grade returns `Grade.errored`."""
@@ -292,7 +292,7 @@ class ComparingAssertion(Protocol):
     """An assertion that compares several answers to one case (`compares`)."""
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
-        """The grade of each answer, in order."""
+        """Return the grade of each answer, in order."""
 
 
 class Judge(Protocol):
@@ -302,10 +302,10 @@ class Judge(Protocol):
         """Call the judge for one answer and parse its verdict."""
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
-        """The best of several answers by the criteria; the judge is called twice, in opposite orders."""
+        """Choose the best of several answers by the criteria; calls the judge twice, in opposite orders."""
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
-        """Send a prompt unchanged; returns the model's answer, whose `output` is never empty."""
+        """Send a prompt unchanged, and return the model's answer, whose `output` is never empty."""
 
 
 class Services(Protocol):
@@ -320,16 +320,16 @@ class Services(Protocol):
         """The JavaScript runtime, started when first used."""
 
     def judge(self, name: str | None) -> Judge:
-        """The judge with that name, or the trial's own."""
+        """Return the judge with this name, or the trial's own for None."""
 
     def embedder(self, name: str | None) -> Embedder:
-        """The embedder with that name, or the trial's own."""
+        """Return the embedder with this name, or the trial's own for None."""
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
-        """Grade a nested list, with the same rules as for the outermost one."""
+        """Grade a nested list of assertions by the same rules as the outermost one."""
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value of an expression over the answer."""
+        """Return the value of a transform for the answer."""
 
 
 T = TypeVar("T")
@@ -338,15 +338,15 @@ _BESIDE = (
     *("case_id", "threshold", "finish_reason", "answered", "value", "target"),
     *("has_transcript", "tool_state", "allow_empty"),
 )
-"""What a worker gets of a context beside the keys of section 8, under the names of its attributes."""
+"""Attributes that a worker gets in addition to the keys of SPEC section 8."""
 
 
 def wire_of_context(context: AssertionContext, config: JsonObject | None = None) -> dict[str, Json]:
-    """The wire object that a worker makes the context of again.
+    """Return a JSON object from which a worker rebuilds the context.
 
     Args:
-        context: of an answer.
-        config: of the assertion; None: that of the context.
+        context: the context of an answer.
+        config: the assertion's configuration; None for that of the context.
     """
     wire = {**context.payload, **{name: getattr(context, name) for name in _BESIDE}}
     if config is not None:
@@ -357,7 +357,7 @@ def wire_of_context(context: AssertionContext, config: JsonObject | None = None)
 
 
 def context_from_wire(wire: JsonObject, services: Any, env: Mapping[str, str]) -> AssertionContext:
-    """The context in a worker, with the services and the environment that it has there."""
+    """Return the context in a worker, with the worker's services and environment."""
     beside: dict[str, Any] = {name: wire[name] for name in _BESIDE}
     context = replace(context_from_json(wire), env=env, _services=services, **beside)
     vars(context).update(trace=wire["trace"], trace_summary=_summary(wire["trace_summary"]))  # type: ignore[arg-type]  # of `wire_of_context`
@@ -368,10 +368,10 @@ _WORDS: Mapping[type, str] = {str: "text", Mapping: "an object", list: "a list"}
 
 
 def context_from_json(payload: JsonObject) -> AssertionContext:
-    """The context from a wire object (SPEC section 8, "Context"). Missing values are None or empty.
+    """Return the context from a JSON object (SPEC section 8, "Context"). Missing values are None or empty.
 
     Raises:
-        ValueError: a key has the wrong type; the text names it.
+        ValueError: a key has the wrong type; the message names it.
     """
     context = AssertionContext(
         input=_messages(payload, "input", "user"),
@@ -390,7 +390,7 @@ def context_from_json(payload: JsonObject) -> AssertionContext:
         context=read_context(payload.get("context")),
         response_metadata=_read(payload, "response_metadata", Mapping) or {},
     )
-    # these are worked out from the messages, unless the payload says them
+    # these are computed from the messages unless the payload has them
     values = {
         "input_files": _with(tuple, _read(payload, "input_files", list)),
         "trace": _with(dict, _read(payload, "trace", Mapping)),

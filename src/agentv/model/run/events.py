@@ -1,4 +1,4 @@
-"""Events of a run: the one stream that the journal, the terminal and every report read."""
+"""Events of a run: a single stream that the journal, the terminal and all reports consume."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget"
 
 
 class RunStarted(Struct, frozen=True):
-    """The run is about to call its first target. `trials`: their number."""
+    """The run is about to call its first target. `trials` is the number of trials."""
 
     trials: int
 
 
 class TrialFinished(Struct, frozen=True):
-    """One trial ended, whatever its status.
+    """A trial ended, with any status.
 
     Attributes:
-        planned: the trial as planned, if the result shows it without secrets.
+        planned: the trial as planned, if the trial in the result was redacted.
     """
 
     result: TrialResult
@@ -30,21 +30,21 @@ class TrialFinished(Struct, frozen=True):
 
 
 class TrialKept(Struct, frozen=True):
-    """A trial that an earlier run finished and that still counts. Sent before the run starts."""
+    """A trial that an earlier run finished and that is kept. Sent before the run starts."""
 
     result: TrialResult
 
 
 class RunResumed(Struct, frozen=True):
-    """The run resumes an earlier one. Sent before it starts.
+    """The run resumes an earlier one. Sent before the run starts.
 
     Attributes:
         complete: number of trials that are complete.
         regraded: number of trials with stored answers, which are graded again.
         to_call: number of trials whose target will be called.
-        at_most: samples of cases may end early, so fewer trials may run.
-        interrupted: number of those to call that had begun, and begin again.
-        calls, cost_usd: what they took so far: model calls, and US dollars; None: no price is known.
+        at_most: whether fewer trials may run, because sampling may stop early.
+        interrupted: number of trials to call that had started before, and start again.
+        calls, cost_usd: model calls of these so far, and their cost in US dollars; None if no price is known.
     """
 
     complete: int
@@ -57,12 +57,12 @@ class RunResumed(Struct, frozen=True):
 
 
 class RunRegrades(Struct, frozen=True):
-    """The run grades answers of another run without calling a target. Sent before it starts.
+    """The run grades the answers of another run without calling targets. Sent before the run starts.
 
     Attributes:
-        earlier: that run's id.
+        earlier: id of the other run.
         found: number of trials whose first answer is stored.
-        missing: number of trials that will be errored because it is not.
+        missing: number of trials whose answer is not stored, which will be errored.
     """
 
     earlier: str
@@ -71,25 +71,25 @@ class RunRegrades(Struct, frozen=True):
 
 
 class TargetPaused(Struct, frozen=True):
-    """The server of a target asks for a long wait; agentv waits for a short time and retries once."""
+    """A target's server asked for a long wait; agentv waits for a short time and retries once."""
 
     name: str
     reason: str
 
 
 class TargetStopped(Struct, frozen=True):
-    """A target, or judge, refuses all calls: trials that need it do not run."""
+    """A target or judge refuses all calls, so trials that need it do not run."""
 
     name: str
     reason: str
 
 
 class AgentProgress(Struct, frozen=True):
-    """What the agent of a running trial has done so far. Sent when that changes, and now and then while it does not.
+    """Progress of the agent in a running trial. Sent when it changes, and occasionally while it does not.
 
     Attributes:
-        key: of the trial within the run.
-        activity: None: its call has ended.
+        key: key of the trial within the run.
+        activity: None when the call has ended.
     """
 
     key: str
@@ -103,10 +103,10 @@ class AgentProgress(Struct, frozen=True):
 
 
 class LimitedTarget(Struct, frozen=True):
-    """A target whose server limits calls.
+    """A target whose server is limiting calls.
 
     Attributes:
-        status: of HTTP, with which it refused the last one.
+        status: HTTP status with which it refused the last call.
         next_s: seconds until the next call.
     """
 
@@ -116,14 +116,14 @@ class LimitedTarget(Struct, frozen=True):
 
 
 class RunProgress(Struct, frozen=True):
-    """What a run is doing now. Sent once a second, and at once when a server begins to limit calls.
+    """Current state of a run. Sent once a second, and immediately when a server begins to limit calls.
 
     Attributes:
-        running: number of trials.
-        elapsed_s: seconds since the run began.
-        limited: targets whose next call waits for a limit.
-        slowest: the case that has been running for the longest time, and what it runs with; empty: none runs.
-        slowest_s: for so many seconds.
+        running: number of running trials.
+        elapsed_s: seconds since the start of the run.
+        limited: targets whose next call is delayed by a rate limit.
+        slowest: the case that has been running the longest, with its target and the like; empty if none is running.
+        slowest_s: how long it has been running, in seconds.
     """
 
     running: int
@@ -134,7 +134,7 @@ class RunProgress(Struct, frozen=True):
 
 
 class RunInterrupted(Struct, frozen=True):
-    """No more trials start; `running` ones finish. `why`: details for the user."""
+    """No more trials start; `running` trials are still finishing. `why` holds details for the user."""
 
     running: int
     reason: StopReason
@@ -142,7 +142,7 @@ class RunInterrupted(Struct, frozen=True):
 
 
 class RunFinished(Struct, frozen=True):
-    """The run has ended. `unstarted` trials did not start; `stopped` is the reason, if something stopped it."""
+    """The run has ended. `unstarted` trials did not start; `stopped` is the reason if the run was stopped."""
 
     finished: int
     unstarted: int

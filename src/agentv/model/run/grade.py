@@ -12,20 +12,20 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject, always
 
 TOLERANCE = 1e-9
-"""How far below its pass mark a score may lie and still pass: the rounding of a weighted mean."""
+"""How far below the threshold a score still passes, to allow for rounding in weighted means."""
 
 PLACES = 12
-"""Decimal places that computed scores keep, so that taking the complement twice gives the same number back."""
+"""Decimal places of computed scores, so that negating a score twice gives the same number."""
 
 NOT = "not: "
-"""What the text of a check begins with when it was inverted."""
+"""Prefix of the text of a negated check."""
 
 
 class Check(Struct, frozen=True, omit_defaults=True):
     """One line of evidence inside a grade.
 
     Attributes:
-        spans: the places in the answer that it found: start and end, in characters.
+        spans: the positions that it found in the answer: start and end, in characters.
     """
 
     text: str
@@ -35,14 +35,14 @@ class Check(Struct, frozen=True, omit_defaults=True):
 
 
 class AskedJudge(Struct, frozen=True):
-    """Which judge graded, and by what: labels by people are matched with grades by it.
+    """The judge and the rubric of a grade, by which it is matched with human labels.
 
     Attributes:
-        judge: its name.
-        model: provider and model; provider and a hash of the settings if it has no model.
-        rubric: what the answer had to do, as a person can read it.
-        rubric_sha256: of the rubric alone.
-        prompt_sha256: of the judge prompt, and of the settings that change how the judge decides.
+        judge: name of the judge.
+        model: provider and model, or provider and a hash of the settings if it has no model.
+        rubric: the rubric in readable form.
+        rubric_sha256: hash of the rubric alone.
+        prompt_sha256: hash of the judge prompt and of the settings that affect the judge's decision.
     """
 
     judge: str
@@ -58,14 +58,14 @@ class Grade(Struct, frozen=True):
     An errored grade has `error` set; its score and verdict mean nothing and are never averaged.
 
     Attributes:
-        has_own_threshold: the type has its own threshold, or the grader itself said that the answer fails, so `passed`
-            counts instead of `score`.
-        threshold_checks: number of checks, at the end, that only say whether the score reaches a threshold.
-        cost_usd: what the judge or script spent on this grade, in US dollars.
-        undecided: it fails because the judge's reply has no verdict, so its negation fails too.
-        asked_judge: which judge gave it; None: no judge did.
-        needs: the score at which it passes; None: it is right or wrong, or its grader decides otherwise.
-        note: what is noteworthy about the grader, such as a score outside of 0 to 1.
+        has_own_threshold: whether `passed` counts instead of `score`, because the type has its own threshold or the
+            grader itself decided that the answer fails.
+        threshold_checks: number of checks at the end that only say whether the score reaches a threshold.
+        cost_usd: cost of the judge or script for this grade, in US dollars.
+        undecided: whether it fails because the judge's reply has no verdict, so that its negation fails too.
+        asked_judge: the judge that graded; None if no judge did.
+        needs: threshold of the score; None if the grade is not decided by a threshold.
+        note: a remark about the grader, such as that its score was outside of 0 to 1.
     """
 
     score: float
@@ -85,20 +85,20 @@ class Grade(Struct, frozen=True):
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
-        """The grade of a type that is either right or wrong."""
+        """Return the grade of a check that either passes or fails."""
         return cls(1.0 if passed else 0.0, passed, (Check(text, passed, evidence),))
 
     @classmethod
     def errored(cls, code: str, message: str, *, details: JsonObject = EMPTY) -> Grade:
-        """The grade of an assertion that could not grade."""
+        """Return the grade of an assertion that could not grade."""
         return cls(0.0, False, (), message, details, Failure(code, message))
 
     def negated(self) -> Grade:
-        """The exact complement: score, verdict and every check inverted. An errored grade is unchanged."""
+        """Return the exact complement: score, verdict and all checks inverted. Errored grades are unchanged."""
         if self.error is not None or self.undecided:
             return self
         checks = [Check(_negated(check.text), not check.passed, check.evidence, check.spans) for check in self.checks]
-        # written out: `replace` looks the fields up again, and this runs for every negated assertion of every case
+        # without `replace`, which is slower: this runs for every negated assertion of every case
         return Grade(
             round(1.0 - self.score, PLACES),
             not self.passed,
@@ -116,13 +116,13 @@ class Grade(Struct, frozen=True):
         )
 
     def without_spans(self) -> Grade:
-        """The grade of a text that is not the answer, such as a transformed one."""
+        """Return the grade without positions, for a text that is not the answer itself, such as a transformed one."""
         if not any(check.spans for check in self.checks):
             return self
         return replace(self, checks=tuple(replace(check, spans=()) for check in self.checks))
 
     def passing_at(self, mark: float) -> Grade:
-        """The same grade with another threshold; an errored grade is unchanged."""
+        """Return the grade decided by another threshold. Errored grades are unchanged."""
         if self.error is not None or self.undecided:
             return self
         passed = reaches(self.score, mark)
@@ -134,9 +134,9 @@ class Grade(Struct, frozen=True):
         return replace(self, passed=passed, has_own_threshold=False, checks=checks, needs=mark)
 
     def required_at(self, threshold: float) -> Grade:
-        """The same grade with the case's threshold as an additional requirement, with a check if it is missed.
+        """Return the grade that must also reach the case's threshold, with a failed check if it does not.
 
-        A grade whose type has its own threshold is unchanged, as are errored ones and those that do not pass.
+        Grades with their own threshold, errored grades and failed grades are unchanged.
         """
         if self.error is not None or self.has_own_threshold or not self.passed or reaches(self.score, threshold):
             return self
@@ -163,7 +163,7 @@ def reaches(score: float, mark: float) -> bool:
 
 
 def weighted_mean(pairs: Iterable[tuple[float, float]]) -> float:
-    """Σ weight × score / Σ weight over (weight, score) pairs; 1.0 if no weight is positive.
+    """Return Σ weight × score / Σ weight over (weight, score) pairs; 1.0 if no weight is positive.
 
     Source: SPEC section 10.
     """
@@ -175,9 +175,9 @@ def weighted_mean(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def spent_on(grades: Iterable[Grade]) -> tuple[float | None, TokenUsage | None]:
-    """US dollars, and tokens; None if no grade reports them.
+    """Return the total cost in US dollars and the total tokens; None if no grade reports them.
 
-    The cost is also None if a part of it has no price, because the sum of the others would be too low.
+    The cost is also None if a grade with tokens has no price, because the sum of the others would be too low.
     """
     cost: float | None = None
     usage: TokenUsage | None = None
@@ -192,11 +192,11 @@ def spent_on(grades: Iterable[Grade]) -> tuple[float | None, TokenUsage | None]:
 
 
 class AssertionScore(Struct, frozen=True):
-    """The verdict of a custom assertion; `passed` or `score` is required.
+    """The result of a custom assertion; `passed` or `score` is required.
 
     Attributes:
-        passed: the verdict; None: `score >= 0.5` decides.
-        score: 0..1, clamped; None: 1 if passed, else 0.
+        passed: the verdict; None to pass if `score >= 0.5`.
+        score: 0..1, clamped; None for 1 if passed, else 0.
         assertions: one check per aspect.
         details: any data, kept in the row.
     """

@@ -1,4 +1,4 @@
-"""Labels: what people say of answers, and of what a judge said of them."""
+"""Labels: people's verdicts on answers, used as ratings and to measure judges."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ LabelVerdict = Literal["pass", "fail", "unsure"]
 LABEL_VERDICTS: tuple[LabelVerdict, ...] = ("pass", "fail", "unsure")
 
 LabelKey = tuple[str, str, str]
-"""The id of a case, the sha256 of an answer to it, and that of the rubric: what a label is of."""
+"""What a label applies to: the id of a case, the sha256 of an answer, and the sha256 of the rubric."""
 
 LabelItem = tuple[LabelKey, str, str, bool]
-"""What a label is of, and the model, the prompt and the verdict of the judge that it is held against."""
+"""What a label applies to, and the model, the prompt and the verdict of the judge that it is compared with."""
 
 
 def answer_sha256(output: str) -> str:
-    """The hash of an answer, by which labels know it again."""
+    """Return the hash by which labels identify an answer."""
     return sha256(output.encode(errors="surrogatepass")).hexdigest()
 
 
 class Label(Struct, frozen=True):
-    """What one person says of one answer: that it meets the rubric of an assertion or, as a rating, that it is good.
+    """One person's verdict on one answer: whether it meets an assertion's rubric or, as a rating, whether it is good.
 
     Attributes:
-        case, output_sha256, rubric_sha256: what it is of.
+        case, output_sha256, rubric_sha256: case, answer and rubric; the last is empty for a rating.
         verdict: whether the answer meets the rubric.
-        person: who says so.
-        time: when, ISO 8601 in UTC.
+        person: name of the person.
+        time: time of labelling, ISO 8601 in UTC.
         suite, assertion, run: where the answer was found.
-        model, prompt_sha256: the judge whose grade it is held against.
-        judge_passed: the verdict of that judge; of a rating, false.
-        note: anything.
-        probability: with which the answer was drawn from those with this verdict of the judge; None: it was not drawn.
-        drawn_from: how many trials there were with that verdict.
+        model, prompt_sha256: the judge whose grade the label is compared with.
+        judge_passed: verdict of that judge; False for a rating.
+        note: free text.
+        probability: probability with which the answer was sampled from those with this verdict of the judge; None if it
+            was not sampled.
+        drawn_from: number of trials with that verdict.
     """
 
     case: str
@@ -60,42 +61,44 @@ class Label(Struct, frozen=True):
 
     @property
     def key(self) -> LabelKey:
-        """What it is of."""
+        """The case, the answer and the rubric."""
         return self.case, self.output_sha256, self.rubric_sha256
 
     @property
     def item(self) -> LabelItem:
-        """What it is of, for the judge that it is held against: a person labels it once."""
+        """The key together with the judge that the label is compared with; a person labels each item once."""
         return self.key, self.model, self.prompt_sha256, self.judge_passed
 
     @property
     def is_rating(self) -> bool:
-        """Whether it is of a whole answer, and of no judge."""
+        """Whether it rates the whole answer instead of checking a judge's grade."""
         return not self.rubric_sha256
 
     def as_rating(self) -> JsonObject:
-        """The rating as exports have it: `thumb` is `up`, `down` or null."""
+        """Return the rating in the format of exports: `thumb` is `up`, `down` or null."""
         thumb = {"pass": "up", "fail": "down"}.get(self.verdict)
         found = {"suite": self.suite, "test_id": self.case, "output_sha256": self.output_sha256, "thumb": thumb}
         return {**found, "comment": self.note, "by": self.person, "at": self.time}
 
     @property
     def person_key(self) -> str:
-        """Who says so, as persons are compared and counted."""
+        """The name of the person in the form in which persons are compared and counted."""
         return person_key(self.person)
 
 
 _FIRST = datetime(2000, 1, 1, tzinfo=UTC)
 _AHEAD = timedelta(days=1)
-"""How far the clock of the machine on which a label was given may be ahead."""
+"""How far ahead the clock of the labeller's machine may be."""
 
 
 def time_problem(label: Label, now: datetime) -> str | None:
-    """Why a label cannot have been given at its time; None: it can. Such a label would count for ever.
+    """Return why the time of a label is not plausible, or None.
+
+    The latest label counts, so one from the future would count for ever.
 
     Args:
-        label: of any source.
-        now: with a time zone.
+        label: a label from any source.
+        now: the current time, with a time zone.
     """
     try:
         moment = datetime.fromisoformat(label.time)
@@ -108,20 +111,20 @@ def time_problem(label: Label, now: datetime) -> str | None:
 
 
 def person_key(name: str) -> str:
-    """The name of a person without upper case and needless white space: `Ada ` is `ada`."""
+    """Return a person's name in lower case and without redundant white space: `ada` for `Ada `."""
     return " ".join(name.split()).casefold()
 
 
 Ratings = Mapping[tuple[str, str, str], Sequence[Label]]
-"""A suite, the id of a case and the hash of an answer to it → the latest rating of each person."""
+"""(suite, case id, sha256 of an answer) → the latest rating of each person."""
 
 
 class ReadLabels(Struct, frozen=True):
-    """The labels of a run's suites, as they were at one moment.
+    """The labels of a run's suites, as read at one time.
 
     Attributes:
-        sha256: of their files; empty without labels.
-        problem: why they cannot be read.
+        sha256: hash of their files; empty without labels.
+        problem: why they cannot be read; None if they can.
     """
 
     labels: tuple[Label, ...] = ()

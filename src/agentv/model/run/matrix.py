@@ -1,4 +1,4 @@
-"""Targets, prompts and variants of one run side by side: a matrix of results, and the comparisons of its columns."""
+"""Matrix of results over the targets, prompts and variants of one run, and the comparisons between these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESOURCES: tuple[Resource, ...] = get_args(Resource)
 
 
 class CaseUsage(NamedTuple):
-    """Mean of a case's graded samples. None: unknown for one of them; a cost that is not known is never 0."""
+    """Mean usage over a case's graded samples. None, never 0, if unknown for any of them."""
 
     cost_usd: float | None = None
     tokens: float | None = None
@@ -23,14 +23,14 @@ class CaseUsage(NamedTuple):
 
 
 class UsageDifference(Struct, frozen=True):
-    """Paired difference of one resource.
+    """Paired difference in the usage of one resource.
 
     Attributes:
-        cases: number of compared cases in which it is known on both sides.
-        unknown: number of the others.
-        before, after: mean of these cases, of base and candidate; None: it is known in none.
-        delta: `after` less `before`.
-        interval: of `delta`, at `confidence`, by Student's t over independent clusters; None: there is only one.
+        cases: number of compared cases for which it is known on both sides.
+        unknown: number of the other compared cases.
+        before, after: means of base and candidate over `cases`; None if there are none.
+        delta: `after` minus `before`.
+        interval: interval of `delta` at `confidence`, by Student's t over independent clusters; None with only one.
     """
 
     resource: Resource
@@ -44,16 +44,16 @@ class UsageDifference(Struct, frozen=True):
 
 
 Verdict = Literal["better", "worse", "equivalent", "non-inferior", "inconclusive"]
-"""What is shown of a candidate; `equivalent`: any difference is at most the margin; `non-inferior`: it is not worse by
-more than the margin, and may be better."""
+"""What is shown about a candidate; `equivalent`: any difference is at most the margin; `non-inferior`: it is not worse
+by more than the margin, and may be better."""
 
 Withheld = Literal["errors", "measures", "settings"]
-"""Why a verdict that the judged cases show is not given: it would not hold if the errored ones had failed, or passed;
-one measure is better and the other worse; or the runs decided cases by different rules."""
+"""Why the verdict that the graded cases show is not given: `errors`: it might not hold if the errored cases had been
+graded; `measures`: one measure is better and the other worse; `settings`: the runs decided cases by different rules."""
 
 Measure = Literal["mean score", "pass rate", "share of cases that passed"]
-"""The pass rate is that of samples; the share of passed cases is compared where samples may end early."""
-"""What decides: the mean scores of cases, and the shares of their samples that passed."""
+"""What is compared: the mean scores of cases, the shares of their samples that passed, or, if sampling may stop early,
+the share of cases that passed."""
 
 
 class Counts(Struct, frozen=True):
@@ -78,7 +78,7 @@ class MeasuredShare(Struct, frozen=True):
 
 
 class GroupTotals(Struct, frozen=True, omit_defaults=True):
-    """The totals of one suite, target, prompt, variant or tag; its attributes are as those of `Summary`."""
+    """The totals of one suite, target, prompt, variant or tag; the attributes are as in `Summary`."""
 
     cases: Counts
     pass_rate: float | None
@@ -94,12 +94,12 @@ class GroupTotals(Struct, frozen=True, omit_defaults=True):
     mean_score_interval: Interval | None = always(None)
 
     def cut_short(self) -> GroupTotals:
-        """Without intervals: none is valid for a run that stopped because of its results."""
+        """Return the totals without intervals, which are invalid if results stopped the run."""
         return replace(self, pass_rate_interval=None, rule_pass_rate_interval=None, mean_score_interval=None)
 
 
 Dimension = Literal["target", "prompt", "variant"]
-"""What is compared within a run; cases are paired with everything else alike."""
+"""What is compared within a run; paired cases are the same in everything else."""
 
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
@@ -108,15 +108,15 @@ class GroupUsage(Struct, frozen=True):
     """Cost and latency of a part of a run.
 
     Attributes:
-        cost_usd, judge_cost_usd: spent in this run on targets and judges, US dollars, as in the totals of the run; None
-            if no call reported a price.
+        cost_usd, judge_cost_usd: cost of targets and judges in this run, in US dollars, as in the totals of the run;
+            None if no call reported a price.
         unpriced_trials: trials whose calls reported tokens but no price; `cost_usd` does not include them.
         reused: trials whose answer was not paid for in this run.
-        answers: trials with an answer that was graded, or shown: those of the numbers below.
-        priced_answers: those with a known price.
-        cost_per_answer_usd: mean price of these, also of reused answers; None if no price is known.
-        latency_ms: median duration of the answers as recorded when they were made; None without answers.
-        latency_p95_ms: 95th percentile; None with fewer than 20 answers.
+        answers: trials with an answer that was graded or shown, to which the following attributes refer.
+        priced_answers: answers with a known price.
+        cost_per_answer_usd: mean price of these, including reused answers; None if no price is known.
+        latency_ms: median duration of the answers, as recorded when they were made; None without answers.
+        latency_p95_ms: 95th percentile of the duration; None with fewer than 20 answers.
     """
 
     cost_usd: float | None = None
@@ -134,8 +134,8 @@ class MatrixCell(Struct, frozen=True):
     """Results of one prompt on one target with one variant.
 
     Attributes:
-        prompt: None: cases with their own input.
-        variant: None: suites without variants.
+        prompt: None for cases with their own input.
+        variant: None for suites without variants.
     """
 
     target: str
@@ -146,7 +146,7 @@ class MatrixCell(Struct, frozen=True):
 
 
 class MatrixGroup(Struct, frozen=True):
-    """Results of one target, prompt or variant over the whole run. `name` is None as in a cell."""
+    """Results of one target, prompt or variant over the whole run. `name` is None as in `MatrixCell`."""
 
     name: str | None
     totals: GroupTotals
@@ -157,10 +157,10 @@ class ComparedMeasure(Struct, frozen=True):
     """One measure of a comparison.
 
     Attributes:
-        before, after: of base and candidate, over the compared cases, 0..1.
-        delta: `after` less `before`, -1..1.
-        interval: of that, at `confidence`; None with fewer than six clusters.
-        p_value: two-sided, corrected for all tests of the matrix; None as above.
+        before, after: values of base and candidate over the compared cases, 0..1.
+        delta: `after` minus `before`, -1..1.
+        interval: interval of `delta` at `confidence`; None with fewer than six clusters.
+        p_value: two-sided p-value, corrected for all tests of the matrix; None likewise.
         bounds: the difference if all errored samples of the candidate had failed and those of the base had passed, and
             the other way round; None without errors.
     """
@@ -179,18 +179,18 @@ class MatrixComparison(Struct, frozen=True):
     """Paired comparison of two targets, prompts or variants of one run.
 
     Attributes:
-        verdict: of the candidate; None: no case was graded with both.
-        withheld: why a verdict that the graded cases show is not given.
+        verdict: verdict on the candidate; None if no case was graded with both.
+        withheld: why the verdict that the graded cases show is not given.
         cases: number of distinct cases that are compared.
-        pairs: number of compared pairs: a case with two prompts gives two for a pair of targets.
-        clusters: number of independent clusters that the pairs form; all pairs of a case are in one.
+        pairs: number of compared pairs: a case with two prompts gives two pairs when targets are compared.
+        clusters: number of independent clusters of pairs; all pairs of a case are in one cluster.
         errored: pairs with an errored sample, including those that could not be compared at all.
-        measures: the pass rate first, if the rates can be compared; empty without a verdict.
+        measures: the pass rate comes first, if the rates can be compared; empty without a verdict.
         shown_by: the measures that show the verdict; empty if nothing is shown.
-        only_base, only_candidate: number of results that only one of them has: the case ran with it alone.
+        only_base, only_candidate: number of results of cases that ran with only one of them.
         unfinished: pairs that did not run, or were not checked, with one of them.
-        passed: of the compared pairs, those that passed with the base and with the candidate.
-        usage: what a case took, of each resource that is known.
+        passed: numbers of compared pairs that passed with the base and with the candidate.
+        usage: differences in usage per case, for each known resource.
     """
 
     by: Dimension
@@ -216,10 +216,10 @@ class RunMatrix(Struct, frozen=True):
 
     Attributes:
         targets, prompts, variants: in the order of the run; the first is the base of comparisons.
-        cells: those with at least one finished trial, by prompt, then target, then variant.
-        by_target, by_prompt, by_variant: totals of each, in the same order; empty where there is only one.
-        comparisons: of each target, prompt and variant with the first one that has cases in common with it; None: they
-            were not made, because the run was cut short by its results.
+        cells: cells with at least one finished trial, ordered by prompt, then target, then variant.
+        by_target, by_prompt, by_variant: totals of each, in the same order; empty if there is only one.
+        comparisons: each target, prompt and variant compared with the first one that has cases in common with it; None
+            if the run was stopped because of its results, which makes comparisons invalid.
         tests: number of tests that p-values and intervals are corrected for, by Holm's method.
         alpha: error rate of all comparisons together.
     """
@@ -236,7 +236,7 @@ class RunMatrix(Struct, frozen=True):
     alpha: float = 0.05
 
     def cut_short(self) -> RunMatrix:
-        """Without intervals and comparisons: none is valid for a run that stopped because of its results."""
+        """Return the matrix without intervals and comparisons, which are invalid if results stopped the run."""
         cells = tuple(replace(one, totals=one.totals.cut_short()) for one in self.cells)
         groups = {
             f"by_{by}": tuple(replace(one, totals=one.totals.cut_short()) for one in self.groups(by))
@@ -245,9 +245,9 @@ class RunMatrix(Struct, frozen=True):
         return replace(self, cells=cells, comparisons=None, **groups)
 
     def groups(self, by: Dimension) -> tuple[MatrixGroup, ...]:
-        """The totals of each target, prompt or variant."""
+        """Return the totals of each target, prompt or variant."""
         return {"target": self.by_target, "prompt": self.by_prompt, "variant": self.by_variant}[by]
 
     def names(self, by: Dimension) -> tuple[str | None, ...]:
-        """The targets, prompts or variants."""
+        """Return the names of the targets, prompts or variants."""
         return {"target": self.targets, "prompt": self.prompts, "variant": self.variants}[by]

@@ -1,12 +1,12 @@
-"""A row of `index.jsonl`: one finished trial, as a run writes it and as every reader reads it (SPEC section 13).
+"""A row of `index.jsonl`: one finished trial, as written by a run and read by every reader (SPEC section 13).
 
-This is the only declaration of a row. Keys are in the order of the file. `always` marks a key that every row has; its
-argument is the value for rows that lack it. Other keys are written only if they differ from their default.
-Totals are computed from rows alone, and so are views.
+This is the only declaration of a row. Keys are in the order of the file. `always` marks a key that is always written;
+its argument is the value for rows that lack it. Other keys are only written if they differ from their default.
+All totals and views are computed from rows alone.
 
-`input` and `output` of a conversation are its transcript; `turns` are the answers to its calls. `metadata` is the
-case's, which a target cannot change; `response_metadata` is what a target reports beside its answer. `user_done` says
-how a conversation with a simulated user ended; that user's calls cost `user_cost_usd`.
+`input` and `output` of a conversation are its transcript; `turns` are the answers to its calls. `metadata` belongs to
+the case, and a target cannot change it; `response_metadata` is what a target reports in addition to its answer.
+`user_done` says how a conversation with a simulated user ended; that user's calls cost `user_cost_usd`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, always
 
 Unit = Annotated[float, Meta(ge=-TOLERANCE, le=1 + TOLERANCE)]
-"""A score, give or take rounding. Rows may come from elsewhere, and one score of 7 would decide any mean."""
+"""A score, within rounding. Validated because rows may come from elsewhere, and one score of 7 distorts any mean."""
 
 
 class ErrorRow(Struct, gc=False):
-    """Why a grade could not be given."""
+    """The reason why an assertion could not grade."""
 
     code: str
     message: str = always("")
 
 
 class FailureRow(Struct, gc=False, omit_defaults=True):
-    """Why a trial has no verdict. `stops`: it also stopped its target, so that a resume tries again."""
+    """The reason why a trial has no verdict. `stops`: it also stopped its target, so a resume runs the trial again."""
 
     code: str
     message: str = always("")
@@ -47,9 +47,9 @@ class FailureRow(Struct, gc=False, omit_defaults=True):
 
 
 class ScoreRow(Struct, gc=False, omit_defaults=True, kw_only=True, rename={"passed": "pass"}):
-    """The grade of one assertion. `score` and `passed` are None where it errored.
+    """The grade of one assertion. `score` and `passed` are None if it errored.
 
-    `counted`: what the case's score is made of, where that is not `score`. `needs`: the score at which it passes.
+    `counted` is the value that enters the case's score, if not `score`. `needs` is the score from which it passes.
     """
 
     name: str
@@ -70,7 +70,7 @@ class ScoreRow(Struct, gc=False, omit_defaults=True, kw_only=True, rename={"pass
 
 
 class TurnRow(Struct, gc=False, omit_defaults=True):
-    """The target's answer to one turn. `messages` are there if it said more than its `output`."""
+    """The target's answer to one turn. `messages` are present if it reported more than `output`."""
 
     output: str | None
     duration_ms: float | None
@@ -85,9 +85,9 @@ class TurnRow(Struct, gc=False, omit_defaults=True):
 
 
 class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
-    """One finished trial. Durations are milliseconds, costs US dollars.
+    """One finished trial. Durations are in milliseconds, costs in US dollars.
 
-    `position`: the place of its case in its eval file, from 1; 0 if the row does not say.
+    `position` is the position of the case in its eval file, from 1; 0 if unknown.
     """
 
     test_id: str
@@ -168,10 +168,10 @@ class RowKey(Struct, gc=False):
 
     @property
     def trial(self) -> str:
-        """The trial as one text. A key is not enough: two files may contain the same case."""
+        """Unique name of the trial. The key is not unique, because two files may contain the same case."""
         return trial_name(self.eval_path, self.key)
 
 
 def trial_name(eval_path: str | None, key: str) -> str:
-    """One text for a trial: its file and its key."""
+    """Return a unique name for a trial: its file and its key."""
     return f"{eval_path}\0{key}"

@@ -1,4 +1,4 @@
-"""The question to a judge, and its verdict (SPEC section 9)."""
+"""Rubrics for judges, and judges' verdicts (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RubricMode = Literal[
     "goal-success",
     "aggregate",
 ]
-"""What a judge is asked: the first four are those of `llm-rubric`, the others each the question of one type."""
+"""What a judge does: the first four are modes of `llm-rubric`, each other one belongs to an assertion type."""
 
 RUBRIC_MARK = 0.8
-"""The score at which a rubric passes where the entry says nothing."""
+"""Default score from which a rubric passes."""
 
 MAX_CHARS = 100_000
-"""Characters of an answer that a judge is shown where the entry says nothing."""
+"""Default maximum characters of an answer in a judge prompt."""
 
 PROMPT_VARIABLES: Mapping[str, str] = {
     **{name: name for name in ("input", "output", "expected_output", "criteria", "rubrics", "metadata")},
@@ -46,7 +46,7 @@ PROMPT_VARIABLES: Mapping[str, str] = {
     "metadata_json": "metadata",
     "rubrics_json": "rubrics",
 }
-"""What a judge prompt may show: each spelling → the canonical one (SPEC section 9). `vars` and `env` come on top."""
+"""Variables of judge prompts: each spelling → the canonical one (SPEC section 9). `vars` and `env` exist as well."""
 
 MODE_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
     "context-faithfulness": ("context",),
@@ -55,7 +55,7 @@ MODE_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
     "goal-success": ("transcript",),
     "aggregate": ("results",),
 }
-"""What a judge prompt of a mode may show besides."""
+"""Additional variables of judge prompts, by mode."""
 
 JUDGED_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
     "context-faithfulness": ("output", "context"),
@@ -63,21 +63,21 @@ JUDGED_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
     "context-relevance": ("context",),
     "aggregate": ("results",),
 }
-"""What a judge prompt of a mode must show, since it is what is judged; in all others it is `output`."""
+"""Variables with the judged texts, which a judge prompt of the mode must contain; in other modes it is `output`."""
 
 WRITER_NAMES: tuple[str, ...] = (*PROMPT_VARIABLES, "transcript", "vars", "config", "case_id", "ctx")
-"""What a Python function that writes a judge prompt may ask for; text that its mode does not have is empty."""
+"""Parameters that a Python function writing a judge prompt may declare; texts that its mode lacks are empty."""
 
 
 class RubricItem(Struct, frozen=True):
-    """One line of a checklist, or of score ranges.
+    """One item of a checklist, or one item with score ranges.
 
     Attributes:
         operator: `correctness`: the answer must do it; `contradiction`: the answer must not contradict it.
         outcome: what the answer must do; may be empty if score ranges define it.
-        required: checklist: whether the grade fails with this item.
-        score_ranges: (lowest points, highest points, what earns them), of 0..10, ascending; empty in a checklist.
-        min_score: minimum points, 0..10; below them the grade fails; None: no minimum.
+        required: in a checklist, whether the grade fails if this item fails.
+        score_ranges: (lowest points, highest points, what earns them), within 0..10, ascending; empty in a checklist.
+        min_score: points, 0..10, below which the grade fails; None for no minimum.
     """
 
     id: str
@@ -93,11 +93,11 @@ class PromptWriter(Protocol):
     """User code that writes a judge prompt."""
 
     async def write(self, values: Mapping[str, Json], context: Any) -> str | tuple[Message, ...] | Failure:
-        """The prompt as text or messages.
+        """Return the prompt as text or messages.
 
         Args:
-            values: the variables of a template, by name; the graded text is between its delimiters.
-            context: the answer's, as custom assertions get it, with `output` between its markers too.
+            values: the variables of a template, by name; the graded text is enclosed in its delimiters.
+            context: the context that custom assertions get, with `output` enclosed in its delimiters too.
         """
 
 
@@ -106,17 +106,17 @@ class Rubric(Struct, frozen=True):
 
     Attributes:
         text: the rubric or criteria as prose; empty in checklist mode, and if the prompt contains everything.
-        items: of a checklist, or with score ranges; empty in the other modes.
-        prompt: the text of a prompt template that replaces the built-in one.
-        prompt_path: the file of that template, for messages.
-        writer: user code that writes the prompt, instead of a template.
+        items: items of a checklist, or with score ranges; empty in other modes.
+        prompt: prompt template that replaces the built-in one.
+        prompt_path: file of that template, for messages.
+        writer: user code that writes the prompt, in place of a template.
         scale: lowest and highest points, in scale mode.
-        pass_threshold: points of the scale at which an answer passes.
+        pass_threshold: points from which an answer passes, in scale mode.
         votes: number of verdicts to request, odd; the median counts.
         max_chars: maximum characters of the answer, and of its tool calls, in the judge prompt.
-        context: the texts that were retrieved for the answer, in the modes that use them.
-        category_scores: (category, score), of `factuality`.
-        looks: the judge is an agent that looks at the files of the workspace.
+        context: the texts that were retrieved for the answer, in modes that use them.
+        category_scores: (category, score) pairs for `factuality`.
+        looks: whether the judge is an agent that inspects the files of the workspace.
     """
 
     mode: RubricMode
@@ -139,17 +139,17 @@ class Verdict(Struct, frozen=True):
     """The parsed verdict of a judge.
 
     Attributes:
-        score: 0..1. Freeform: as the judge gave it. Checklist: Σ satisfied weights / Σ weights. Score ranges:
+        score: 0..1. Freeform: the judge's score. Checklist: Σ satisfied weights / Σ weights. Score ranges:
             Σ weight × points/10 / Σ weights. Scale: (points - low) / (high - low).
-        satisfied: whether every required item is satisfied, and every `min_score` of an item reached; None in the
-            modes without items.
-        reply: the judge's own words (shortened), kept as evidence.
-        passed: scale: whether the points reach the threshold; None if the score decides.
-        undecided: scale: the reply has no verdict, which fails the answer but says nothing about it.
-        votes: the score of each vote, in order; empty if there was only one.
-        shared: the same question was already asked in this run, so no call was made.
-        details: further details of the grade: points, the length cut from a long answer.
-        asked: which judge gave it, and by what.
+        satisfied: whether all required items are satisfied and every `min_score` is reached; None in modes without
+            items.
+        reply: the judge's reply (shortened), kept as evidence.
+        passed: in scale mode, whether the points reach the threshold; None if the score decides.
+        undecided: in scale mode, whether the reply has no verdict: the answer then fails, but was not judged.
+        votes: score of each vote, in order; empty if there was only one.
+        shared: whether another assertion of this run already made the same call, so that no call was made.
+        details: further details of the grade, such as points, or how much of a long answer was cut.
+        asked: the judge and the rubric.
     """
 
     score: float
@@ -173,7 +173,7 @@ class Verdict(Struct, frozen=True):
 
 
 class JudgeFailure(Failure, frozen=True):
-    """Why a judge gave no verdict, its reply (shortened), and the cost of its calls so far."""
+    """The reason why a judge gave no verdict, its reply (shortened), and the cost of its calls so far."""
 
     reply: str = ""
     token_usage: TokenUsage | None = None
@@ -181,11 +181,11 @@ class JudgeFailure(Failure, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """The choices of a judge that saw the answers in two orders.
+    """The choices of a judge that was given the answers in two orders.
 
     Attributes:
-        best: index, from 0, of the chosen answer in each order; two that differ are a tie.
-        reasons: its reason in each order, None without one.
+        best: index, from 0, of the chosen answer for each order; if they differ, it is a tie.
+        reasons: the reason for each choice; None if the judge gave none.
     """
 
     best: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Stored runs as lists, selections and trends show them."""
+"""Lists, selections and trends of stored runs."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from agentv.model.run.summary import PartialRun, Summary
 from agentv.model.run.trial import Status, TrialResult
 
 LONGEST_NAME = 200
-"""Characters of the name that somebody gives a run."""
+"""Maximum characters of a run's name."""
 
 RunState = Literal["finished", "interrupted", "being written", "unreadable"]
-"""`interrupted`: it was killed, or stopped before every trial had its row."""
+"""State of a stored run; `interrupted`: it was killed, or stopped before every trial had a row."""
 
 
 class ListedRun(Struct, frozen=True):
-    """One run in a list.
+    """A run in a list.
 
     Attributes:
-        directory: its absolute path.
-        suites, targets: their names, in the order of the files; of a finished run those with results.
+        directory: absolute path.
+        suites, targets: names in the order of the files; for a finished run, only those with results.
         done: number of trials with a row.
         planned: number of planned trials; None if unknown.
-        summary: its totals; None if the run is being written, or cannot be read.
+        summary: totals; None if the run is being written or cannot be read.
         duration_ms: None for a killed run.
-        started: time in ISO 8601, in UTC; empty if unknown.
-        partial: which part of the suites it is of; None: all.
+        started: start time, ISO 8601 in UTC; empty if unknown.
+        partial: which part of its suites it ran; None for all.
         problem: why it is unreadable.
     """
 
@@ -51,11 +51,11 @@ class ListedCase(Struct, frozen=True):
     """One case on one target, with one prompt and one variant if there are several.
 
     Attributes:
-        place: absolute path of its file, and its line; None if it was created in Python.
-        eval_path: absolute path of its eval file; None as above.
-        trials: number of samples to run: `repeat`, less those that a resumed run already has.
-        judge_calls: number of verdicts that all its trials would request.
-        script_calls: maximum number of additional judge calls by its scripts.
+        place: absolute path of the file that defines it, and the line; None if created in Python.
+        eval_path: absolute path of its eval file; None likewise.
+        trials: number of samples to run: `repeat` minus those that a resumed run already has.
+        judge_calls: number of verdicts that its trials would request.
+        script_calls: maximum number of additional judge calls by scripts.
     """
 
     test_id: str
@@ -72,14 +72,14 @@ class ListedCase(Struct, frozen=True):
 
 
 class ListedTotals(Struct):
-    """Totals of a listing. They grow while the cases are listed.
+    """Totals of a listing, which grow while the cases are listed.
 
     Attributes:
-        target_calls, judge_calls: one per trial, one per verdict; a judge with an unreadable reply is called once more.
+        target_calls, judge_calls: one per trial, and one per verdict; a judge's unreadable reply costs another call.
         script_calls: maximum number of additional judge calls by scripts.
-        cost_usd: based on the cost of earlier runs; None if unknown.
-        unpriced: number of trials whose cost no earlier run shows.
-        at_most: samples of cases may end early, so there may be fewer trials and calls.
+        cost_usd: estimate from the cost of earlier runs; None if unknown.
+        unpriced: number of trials whose cost is not known from earlier runs.
+        at_most: whether there may be fewer trials and calls, because sampling may stop early.
         generators: functions that were called to generate cases, as `file.py:name`.
     """
 
@@ -95,11 +95,11 @@ class ListedTotals(Struct):
 
 
 class Selection(Struct, frozen=True):
-    """Filters for trials. Values of the same kind are ORed, different kinds are ANDed; an empty filter matches all.
+    """Filters for trials. Values of the same kind are ORed and different kinds are ANDed; an empty filter matches all.
 
     Attributes:
-        statuses: outcomes.
-        cases, suites, targets, tags: names, or patterns as in a shell (`*`, `?`, `[a-z]`), case-sensitive.
+        statuses: statuses of trials.
+        cases, suites, targets, tags: names or shell-style patterns (`*`, `?`, `[a-z]`), case-sensitive.
     """
 
     statuses: tuple[Status, ...] = ()
@@ -117,8 +117,8 @@ class CaseAnswers(Struct, frozen=True):
     """All answers to one case.
 
     Attributes:
-        path: absolute, of its eval file.
-        answers: target, prompt and variant → its samples; what did not run is not there.
+        path: absolute path of its eval file.
+        answers: (target, prompt, variant) → samples; combinations that did not run are missing.
     """
 
     suite: str
@@ -132,7 +132,7 @@ class SideBySide(Struct, frozen=True):
 
     Attributes:
         matching: number of cases that match the selection, shown or not.
-        targets, prompts, variants: of the shown answers, in the order of the run.
+        targets, prompts, variants: those of the shown answers, in the order of the run.
     """
 
     cases: tuple[CaseAnswers, ...]
@@ -147,17 +147,17 @@ Direction = Literal["higher", "lower"]
 
 
 class RunDifference(Struct, frozen=True):
-    """The paired difference of a run from an earlier one, over the cases that both judged.
+    """The paired difference between a run and an earlier one, over the cases that were graded in both.
 
     Attributes:
         before: id of the earlier run.
         cases: number of pairs.
-        difference: mean, -1..1.
-        interval: of the difference at 95 %, of this comparison alone.
-        p: two-sided, of no difference; not corrected.
-        level: p up to which a difference is shown: the part of the error rate that this comparison may spend.
-        direction: what is shown; None: nothing.
-        errors_decide: a difference would be shown, but not whatever the errored samples had scored.
+        difference: mean difference, -1..1.
+        interval: 95% interval of the difference, for this comparison alone.
+        p: two-sided p-value of no difference; not corrected.
+        level: significance level: the part of the error rate that this comparison may use.
+        direction: direction of a significant difference; None if it is not significant.
+        errors_decide: whether the difference would be significant only for some possible scores of the errored samples.
     """
 
     before: str
@@ -171,15 +171,15 @@ class RunDifference(Struct, frozen=True):
 
 
 class TrendRun(Struct, frozen=True):
-    """One whole run of the suite on the target.
+    """A run of the whole suite on the target.
 
     Attributes:
-        commit: git commit that was checked out; None: unknown.
-        value: pass rate or mean score, as the run's own report shows it.
-        interval: of that, at 95 %; None: unknown.
-        judged, total: cases that were judged, and that there are.
-        change: from the run before it; None: the first one, or it has no case in common with that one.
-        notes: what else differs from the run before it.
+        commit: git commit that was checked out; None if unknown.
+        value: pass rate or mean score, as in the run's own report.
+        interval: 95% interval of the value; None if unknown.
+        judged, total: number of graded cases, and of all cases.
+        change: difference from the previous run; None for the first one, or if they have no case in common.
+        notes: other differences from the previous run.
     """
 
     run_id: str
@@ -193,26 +193,27 @@ class TrendRun(Struct, frozen=True):
 
     @property
     def error(self) -> float | None:
-        """The standard error that belongs to the interval: its width over 2 × 1.96."""
+        """The standard error, from the width of the interval: width / (2 × 1.96)."""
         return None if self.interval is None else (self.interval[1] - self.interval[0]) / 3.919928
 
 
 class LeftOutRun(Struct, frozen=True):
-    """A run of the suite that is not part of the series, and why."""
+    """A run of the suite that is left out of the series, and the reason."""
 
     run_id: str
     reason: str
 
 
 class Trend(Struct, frozen=True):
-    """A series of runs.
+    """A series of runs of one suite on one target.
 
     Attributes:
         runs: the newest whole runs, oldest first; at least one.
         earlier: number of whole runs before these.
-        baseline: id of the run that the latest is compared with.
-        pinned: it was chosen by `results pin`; else it is the first run shown.
-        from_baseline: None: the latest run is the baseline, or they have no case in common.
+        baseline: id of the run that the latest one is compared with.
+        pinned: whether the baseline was chosen by `results pin`; otherwise it is the first of `runs`.
+        from_baseline: difference of the latest run from the baseline; None if it is the baseline, or if they have no
+            case in common.
     """
 
     suite: str

@@ -1,4 +1,4 @@
-"""Totals of a run. Always computed from its rows, so they cannot disagree with them (SPEC section 13)."""
+"""Totals of a run, always computed from its rows so that they agree with these (SPEC section 13)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from agentv.model.values.values import Json, always
 
 
 class CorrectedRate(Struct, frozen=True):
-    """A pass rate by a judge, and what labels make of it.
+    """A pass rate by a judge, and the rate after correction by human labels.
 
     Attributes:
-        by_judge: share that passes by the judge's verdicts.
-        rate: share that people would pass.
-        interval: its 95 % interval.
-        labels: labelled answers that it is of.
-        transferred: whether answers of other runs were labelled, so that it assumes the same errors here as there.
+        by_judge: share of answers that pass by the judge's verdicts.
+        rate: estimated share that people would pass.
+        interval: 95% interval of `rate`.
+        labels: number of labelled answers used.
+        transferred: whether answers of other runs were labelled, so that the judge is assumed to make the same errors
+            in this run.
     """
 
     by_judge: float
@@ -35,7 +36,7 @@ class CorrectedRate(Struct, frozen=True):
 
 
 class AssertionRate(Struct, frozen=True):
-    """How often a judge passes the answers by one assertion. `corrected` is None without labels that count."""
+    """Pass rate of one assertion graded by a judge. `corrected` is None without applicable labels."""
 
     assertion: str
     judge: str
@@ -45,14 +46,14 @@ class AssertionRate(Struct, frozen=True):
 
 
 class CorrectedRates(Struct, frozen=True):
-    """What labels say of the pass rates of a run. Computed for each view, since labels are given after a run.
+    """Pass rates of a run corrected by labels. Computed for each view, because labels are given after a run.
 
     Attributes:
-        run: of judged samples, by their verdicts; None if it cannot be computed.
+        run: rate of the run, over its graded samples; None if it cannot be computed.
         reason: why it cannot be computed; also None if no answer is labelled.
-        assertions: of each assertion that a judge grades.
-        unchecked: names of judges without any label that counts.
-        outdated: those among them with labels for another model, prompt or rubric.
+        assertions: rates of the assertions that judges grade.
+        unchecked: names of judges without applicable labels.
+        outdated: those of `unchecked` with labels for another model, prompt or rubric.
     """
 
     run: CorrectedRate | None = None
@@ -63,28 +64,28 @@ class CorrectedRates(Struct, frozen=True):
 
 
 NOT_DRAWN = "not-drawn"
-"""The code of trials that were not run since the comparison was decided before their case was drawn."""
+"""Code of trials that did not run because the comparison was decided before their case was drawn."""
 
 SequentialVerdict = Literal["better", "worse", "non-inferior", "inconclusive"]
 
 
 class SequentialComparison(Struct, frozen=True):
-    """What the cases that were drawn show of a run against its base. Rates are those of samples that passed.
+    """Sequential comparison of a run with its base, over the cases drawn so far, by the pass rates of samples.
 
     Attributes:
-        base: the id of the run that it is compared with.
-        verdict: the first claim that was shown; `inconclusive`: none was.
-        difference: of the pass rates, candidate less base, over the cases that count, at its worst and at its best:
-            they differ where something errored, which may have passed or failed.
-        interval: of that difference; right at all looks at once with a chance of 1 − alpha at least.
-        alpha: the chance, at most, that a claim is wrong, however often was looked.
-        margin: a loss up to this does not matter; 0: none was named.
-        drawn: how many cases count: those that were drawn up to the claim.
-        clusters: how many groups of dependent cases these make; as many as `drawn` where every case stands alone.
-        cases: how many both runs have in common.
-        unpaired: cases of this run that are new, or edited since; they are in no number.
-        errored: how many of those that count are known within bounds only.
-        seed: of the order in which cases are drawn.
+        base: id of the run that it is compared with.
+        verdict: the first verdict that was shown, or `inconclusive`.
+        difference: (lowest, highest) difference of the pass rates, candidate minus base, over the drawn cases; the two
+            differ if something errored, which might have passed or failed.
+        interval: interval of that difference, valid at all looks simultaneously with probability at least 1 − alpha.
+        alpha: maximum probability of a wrong verdict, however often the results are looked at.
+        margin: largest loss that does not matter; 0 if none was set.
+        drawn: number of cases that were drawn until the verdict.
+        clusters: number of independent clusters of these; equal to `drawn` if all cases are independent.
+        cases: number of cases that both runs have in common.
+        unpaired: number of cases that are new or were edited since the base; not counted otherwise.
+        errored: number of drawn cases whose results are only known within bounds.
+        seed: seed of the order in which cases are drawn.
     """
 
     base: str
@@ -105,12 +106,12 @@ class SampledCase(Struct, frozen=True):
     """One case with several samples on one target, at least one of which was graded.
 
     Attributes:
-        judged, passed: numbers of samples; errored and skipped ones are not included.
-        pass_rate_interval: Wilson's, at 95%.
-        flaky: some samples passed, and some failed.
+        judged, passed: numbers of samples, without errored and skipped ones.
+        pass_rate_interval: Wilson interval at 95%.
+        flaky: whether some samples passed and some failed.
         pass_at_k, pass_hat_k: k → probability that at least one of k samples passes, and that all do. If fewer than k
             samples failed (or passed), the estimate is 1 (or 0) for any rate: then only the interval is informative.
-        pass_at_k_interval, pass_hat_k_interval: k → their 95% intervals, Wilson's of the rate transformed.
+        pass_at_k_interval, pass_hat_k_interval: k → 95% intervals, transformed from the Wilson interval of the rate.
     """
 
     test_id: str
@@ -129,21 +130,21 @@ class SampledCase(Struct, frozen=True):
 
 
 class Samples(Struct, frozen=True):
-    """Totals of the cases with several samples, without those whose samples may end early.
+    """Totals of the cases with several samples, without those whose sampling may stop early.
 
     Attributes:
         cases: number of cases with a graded sample.
-        compared: number of cases with at least two, so that they can disagree.
+        compared: number of cases with at least two graded samples, which can disagree.
         flaky: number of cases whose samples disagree.
-        flaky_share_interval: 95% interval of flaky among compared, by the clusters of the cases; None if
-            nothing was compared, or if all are one cluster.
-        always_passed: number of graded samples → number of cases with so many that passed all of them.
-        pass_at_k, pass_hat_k: k → mean over the complete cases; k goes up to their number of samples.
-        pass_at_k_interval, pass_hat_k_interval: k → their 95% intervals over the clusters of the cases; k is missing
-            if all cases are one cluster.
-        by_case: flaky ones first, then by pass rate, the lowest first; a limited number.
-        omitted: number of further cases.
-        complete: number of cases with as many graded samples as most cases have, or more.
+        flaky_share_interval: 95% interval of flaky / compared, by the clusters of the cases; None if nothing was
+            compared, or if all cases are in one cluster.
+        always_passed: n → number of cases with n graded samples that all passed.
+        pass_at_k, pass_hat_k: k → mean over the complete cases, for k up to their number of samples.
+        pass_at_k_interval, pass_hat_k_interval: k → 95% intervals over the clusters of the cases; k is missing if all
+            cases are in one cluster.
+        by_case: flaky cases first, then by ascending pass rate; a limited number.
+        omitted: number of cases that are not in `by_case`.
+        complete: number of cases with at least as many graded samples as most cases have.
     """
 
     cases: int
@@ -161,16 +162,16 @@ class Samples(Struct, frozen=True):
 
 
 TAG = "activation"
-"""Of every case that `activation` makes, and the type of its assertion."""
+"""Tag of every case that `activation` generates, and type of its assertion."""
 
 
 class SkillShares(Struct, frozen=True):
-    """How well the queries of one skill are distinguished from all others.
+    """How well the queries of one skill are told apart from all others.
 
     Attributes:
-        true_positives, false_positives: queries that loaded it, rightly and wrongly.
-        false_negatives, true_negatives: queries that did not load it, wrongly and rightly.
-        precision, recall, f1: None where they are undefined.
+        true_positives, false_positives: numbers of queries that loaded it, rightly and wrongly.
+        false_negatives, true_negatives: numbers of queries that did not load it, wrongly and rightly.
+        precision, recall, f1: None if undefined.
     """
 
     skill: str
@@ -184,7 +185,7 @@ class SkillShares(Struct, frozen=True):
 
 
 class ConfusionCell(Struct, frozen=True):
-    """How many queries that should load `expected` loaded `loaded`; None: no skill."""
+    """Number of queries that should load `expected` and loaded `loaded`; None stands for no skill."""
 
     expected: str | None
     loaded: str | None
@@ -192,15 +193,15 @@ class ConfusionCell(Struct, frozen=True):
 
 
 class Activation(Struct, frozen=True):
-    """What the queries of a suite came to with one target and variant, each query counted once.
+    """Results of the queries of a suite with one target and variant, each query counted once.
 
-    A query with several samples loads a skill if at least half of its judged samples did.
+    A query with several samples loads a skill if at least half of its graded samples did.
 
     Attributes:
-        judged, errored, not_run: numbers of queries; those that were not judged are in no share.
-        right: queries that loaded what they should, and nothing else.
-        skills: the measures of each skill.
-        confusion: cells above 0. A query that loaded several skills is in the cell of each.
+        judged, errored, not_run: numbers of queries; shares only include the graded ones.
+        right: number of queries that loaded what they should and nothing else.
+        skills: measures of each skill.
+        confusion: cells above 0; a query that loaded several skills is in the cell of each.
     """
 
     suite: str
@@ -215,19 +216,19 @@ class Activation(Struct, frozen=True):
 
     @property
     def queries(self) -> int:
-        """All of them."""
+        """Number of all queries."""
         return self.judged + self.errored + self.not_run
 
 
 class GateResult(Struct, frozen=True):
-    """What a gate came to.
+    """The result of a gate.
 
     Attributes:
         gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people; `activation`: how
-            well the queries of each skill are distinguished.
-        why: what was found, and what is required.
-        warning: what speaks against a gate that passed.
-        failed: failed cases whose verdicts it decides instead.
+            well the queries of each skill are told apart.
+        why: the result, and what is required.
+        warning: a reason to doubt a gate that passed.
+        failed: number of failed cases whose verdicts are replaced by the gate's.
     """
 
     gate: Literal["corrected", "judge", "activation"]
@@ -239,24 +240,24 @@ class GateResult(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it decides by."""
+        """Name of the gate for users."""
         return "corrected pass rate" if self.gate == "corrected" else self.gate
 
 
 Cut = Literal["fail-fast", "max-errors", "decided"]
-"""Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
+"""Reasons to stop a run that depend on its results, so that the cases that ran are not a random sample of all."""
 
 _INTERVALS = ("pass_rate_interval", "pass_rate_interval_of_all", "rule_pass_rate_interval", "mean_score_interval")
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
 
 
 class PartialRun(Struct, frozen=True):
-    """A run of a part of its suites.
+    """The part of its suites that a run selected.
 
     Attributes:
-        cases, trials: how many were selected.
-        of, of_trials: number of cases and of trials of the whole suites.
-        why: names of the options that selected them, without dashes.
+        cases, trials: numbers of selected cases and trials.
+        of, of_trials: numbers of cases and trials of the whole suites.
+        why: names of the options that made the selection, without dashes.
     """
 
     cases: int
@@ -267,14 +268,14 @@ class PartialRun(Struct, frozen=True):
 
     @property
     def badge(self) -> str:
-        """`1 of 12 cases`; `12 of 24 trials` if all cases ran, with some of the prompts or variants."""
+        """Short text: `1 of 12 cases`, or `12 of 24 trials` if all cases ran, but not with all prompts or variants."""
         if self.cases < self.of:
             return f"{self.cases:,} of {plural(self.of, 'case', ',')}"
         return f"{self.trials:,} of {plural(self.of_trials, 'trial', ',')}"
 
 
 class CaseRule(Struct, frozen=True):
-    """How the samples of a case become its verdict, where all cases have the same rule."""
+    """How the verdict of a case follows from its samples, if the rule is the same for all cases."""
 
     repeat: int
     aggregate: Aggregate
@@ -282,50 +283,52 @@ class CaseRule(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True, omit_defaults=True):
-    """The totals of a run. `summary.json` has the fields in this order, those with a default where they differ from it.
+    """The totals of a run. `summary.json` has the fields in this order, without those that equal their default.
 
     Attributes:
         cases: distinct cases; one passes if it passes with every target, prompt and variant.
-        pass_rate: the mean over cases of the share of their judged samples that passed, each case with each target,
-            prompt and variant counted once; where its samples could end early, of an unbiased estimate of its rate
-            (`stats.stopped`). A case without a judged sample is not counted. None where none was judged.
-        judged: how many samples that is the rate of; where samples could end early, how many cases.
-        pass_rate_interval: its 95 % interval (`stats.design_effect`), by the clusters that `interval_clusters` counts;
-            None where none was judged, or where several samples are a single cluster.
-        pass_rate_bounds: what the rate would be if all errored samples had failed, and if all had passed, over all
-            cases with a judged or an errored sample.
-        pass_rate_interval_of_all: the 95 % interval of the pass rate of all cases that `--sample` drew these from; None
-            where it drew none, and where a case has several results or samples that end early.
-        interval_clusters: how many clusters the judged samples form; None where none was judged.
-        clustered_by: what forms them: `case`, `conversation_id`, or the key of `cluster`; several where suites differ.
-        rule_pass_rate: passed cases / judged cases, by the rule for several samples; None where no case has several.
+        pass_rate: mean over cases of the share of their graded samples that passed, where a case counts once with each
+            target, prompt and variant. If sampling could stop early, an unbiased estimate replaces a case's share
+            (`stats.stopped`). Cases without a graded sample are not counted. None if nothing was graded.
+        judged: number of samples that the pass rate is based on; if sampling could stop early, number of cases.
+        pass_rate_interval: 95% interval (`stats.design_effect`), by the clusters counted in `interval_clusters`; None
+            if nothing was graded, or if several samples form a single cluster.
+        pass_rate_bounds: the rate if all errored samples had failed, and if all had passed, over all cases with a
+            graded or an errored sample.
+        pass_rate_interval_of_all: 95% interval of the pass rate of all cases from which `--sample` drew; None without
+            `--sample`, and if a case has several results or its sampling could stop early.
+        interval_clusters: number of clusters of the graded samples; None if nothing was graded.
+        clustered_by: what forms the clusters: `case`, `conversation_id`, or the key of `cluster`; several if suites
+            differ.
+        rule_pass_rate: passed cases / graded cases, by the rule for several samples; None if no case has several.
         rule_pass_rate_interval, rule_pass_rate_bounds: as those of `pass_rate`.
-        rule_judged: number of results that `rule_pass_rate` is of, where a case has several: of targets, prompts or
-            variants.
-        rule: the rule, where all cases with several samples have one and the same.
-        mean_score: the mean over cases of the mean score of their judged samples; None where none was judged, and where
-            samples of a case could end early. So it is in each group.
-        mean_score_interval: its 95 % interval, by the same clusters.
-        cost_usd, judge_cost_usd, user_cost_usd: of targets, judges and simulated users, US dollars; None where no call
-            said its price.
-        token_usage, judge_token_usage, user_token_usage: of the same.
-        budget: what became of it; None: there was none.
-        against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
-        cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
-        early_stops: how cases ended whose samples may end early; None if no case has such samples.
-        partial: which part of the suites ran; None: all of them.
-        duration_ms: of all processes of the run together, without the time between them.
-        processes: how many there were: 1, and one more each time that it was resumed.
+        rule_judged: number of results that `rule_pass_rate` is based on, if cases have several, by target, prompt or
+            variant.
+        rule: the rule, if it is the same for all cases with several samples.
+        mean_score: mean over cases of the mean score of their graded samples; None if nothing was graded, or if
+            sampling could stop early. The same holds for each group.
+        mean_score_interval: 95% interval of the mean score, by the same clusters.
+        cost_usd, judge_cost_usd, user_cost_usd: cost of targets, judges and simulated users, in US dollars; None if no
+            call reported its price.
+        token_usage, judge_token_usage, user_token_usage: tokens of targets, judges and simulated users.
+        budget: how much of the budget was used; None without a budget.
+        against: comparison with an earlier run, if this one was to stop when it is decided; else None.
+        cut: reason why the run was stopped because of its results; the intervals of its rates are then invalid.
+        early_stops: results of the cases whose sampling may stop early; None if there are none.
+        partial: which part of the suites ran; None for all.
+        duration_ms: duration of all processes of the run together, without the time between them.
+        processes: number of processes: 1, plus one for each time the run was resumed.
         unpriced_trials, judge_unpriced_trials, user_unpriced_trials: trials whose calls reported tokens but no price;
             the costs exclude them.
-        matrix: targets, prompts and variants side by side; None: there is one of each.
-        samples: totals of the cases with several samples, without those whose samples may end early; None if no case
+        matrix: results by target, prompt and variant; None if there is only one of each.
+        samples: totals of the cases with several samples, without those whose sampling may stop early; None if no case
             has several.
-        held_back: trials that did not run because a dependency did not pass.
+        held_back: number of trials that did not run because a dependency did not pass.
         judges: names of the judges that graded.
-        gates: what decided the run beside the verdicts of its cases; labels are those from before it began.
+        gates: results of gates, which decide the run in addition to the verdicts of its cases, by the labels from
+            before the run started.
         activation: which skills the queries of `activation` loaded.
-        corrected: what labels say of its rates, when it is shown; never stored. None: no judge graded.
+        corrected: rates corrected by labels at the time of viewing; never stored. None if no judge graded.
     """
 
     run_id: str
@@ -381,21 +384,21 @@ class Summary(Struct, frozen=True, omit_defaults=True):
 
     @property
     def spent_usd(self) -> float | None:
-        """What all calls cost, those of judges and users too, US dollars; None if no price is known."""
+        """Cost of all calls, including those of judges and simulated users, in US dollars; None if unknown."""
         return total_cost(self.cost_usd, self.judge_cost_usd, self.user_cost_usd)
 
     @property
     def unpriced(self) -> int:
-        """How many trials have calls without a price, at least."""
+        """Minimum number of trials that have calls without a price."""
         return max(self.unpriced_trials, self.judge_unpriced_trials, self.user_unpriced_trials)
 
     def cut_short(self, cut: Cut) -> Summary:
-        """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
+        """Return the totals of a run that was stopped because of its results, without intervals, which are invalid."""
         groups = {name: {key: group.cut_short() for key, group in getattr(self, name).items()} for name in _GROUPED}
         without = dict.fromkeys(_INTERVALS)
         matrix = None if self.matrix is None else self.matrix.cut_short()
         return replace(self, cut=cut, matrix=matrix, **without, **groups)
 
     def as_json(self) -> dict[str, Json]:
-        """The object of `summary.json`."""
+        """Return the object of `summary.json`."""
         return {"schema_version": SCHEMA_VERSION, **to_builtins(self)}

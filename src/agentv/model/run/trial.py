@@ -25,13 +25,13 @@ Why = Literal["above", "below", "gate", "errored", "undecided"]
 
 
 class SamplingStop(Struct, frozen=True):
-    """Why a case got no more samples; part of its last sample's row.
+    """Why sampling of a case stopped; part of the row of its last sample.
 
     Attributes:
-        why: its pass rate is shown to be `above` or `below` the threshold; a required assertion failed (`gate`), or a
+        why: the pass rate is shown to be `above` or `below` the threshold; a required assertion failed (`gate`) or a
             sample `errored`, which no further sample can change; `undecided`: it had the maximum number of samples.
         samples: number of graded samples.
-        passed: number of those that passed.
+        passed: number of graded samples that passed.
         low, high: anytime-valid bounds of the pass rate, each with confidence 1 − alpha.
     """
 
@@ -43,17 +43,17 @@ class SamplingStop(Struct, frozen=True):
 
     @property
     def side(self) -> Literal["above", "below"] | None:
-        """On which side of the threshold the samples show the rate; None where they do not."""
-        return self.why if self.why == "above" or self.why == "below" else None  # noqa: PLR1714  # mypy reads it so
+        """The side of the threshold on which the pass rate is shown to be; None if it is not shown."""
+        return self.why if self.why == "above" or self.why == "below" else None  # noqa: PLR1714  # narrows the type
 
 
 class EarlyCase(Struct, frozen=True):
-    """A case that failed or was not decided, of those whose samples end where they are.
+    """A case with sampling until decided that failed or was not decided.
 
     Attributes:
         status: `passed` or `failed`.
-        alpha: the chance, at most, with which each of the bounds in `stopped` is wrong.
-        stopped: its samples, and bounds of its pass rate that hold although the samples ended where they did.
+        alpha: maximum probability that each of the bounds in `stopped` is wrong.
+        stopped: its samples, and bounds of its pass rate that are valid despite stopping early.
     """
 
     test_id: str
@@ -66,21 +66,21 @@ class EarlyCase(Struct, frozen=True):
 
 
 class EarlyStops(Struct, frozen=True):
-    """How the cases of a run ended whose samples end where they are decided.
+    """Results of the cases of a run that are sampled until decided.
 
     Attributes:
-        alpha: the largest chance that one of them was decided wrongly; so of all `cases` a share of that at most is
-            expected to be.
-        decided: cases whose samples show on which side of the threshold the pass rate is, or that a gate failed.
-        undecided: cases that had all their samples and are judged by the share that passed.
-        samples: that were run, of these and of errored cases.
-        spared: samples that were not needed.
-        cases: that were sampled, decided or not, errored ones included.
-        confirmed: of those that the samples decided, how many hold together: a share of alpha of them at most is
-            expected to be decided wrongly (`stats.discoveries`).
-        by_gate: of those decided, how many failed a required assertion, which is no estimate.
-        by_case: those that failed, then the undecided that passed, the lowest share first; a bounded number.
-        omitted: how many more there are.
+        alpha: maximum probability that a case was decided wrongly, and so the maximum expected share of wrong decisions
+            among all `cases`.
+        decided: number of cases whose pass rate is shown to be on one side of the threshold, or that failed a gate.
+        undecided: number of cases that had all their samples and are decided by the share that passed.
+        samples: number of samples that ran, including those of errored cases.
+        spared: number of samples that were not needed.
+        cases: number of sampled cases, decided or not, including errored ones.
+        confirmed: number of cases decided by their samples that hold jointly: at most a share of alpha of them is
+            expected to be wrong (`stats.discoveries`).
+        by_gate: number of decided cases that failed a required assertion, which needs no estimate.
+        by_case: the failed cases, then the undecided ones that passed, by ascending pass rate; a limited number.
+        omitted: number of such cases that are not in `by_case`.
     """
 
     alpha: float
@@ -96,16 +96,16 @@ class EarlyStops(Struct, frozen=True):
 
 
 class AgentWork(Struct, frozen=True):
-    """The work of one trial.
+    """The work of an agent in one trial.
 
     Attributes:
-        sandbox: what confined the agent; None: there was no workspace.
-        trace: all that it did, with the calls that our tool servers saw; None: nothing is known of it.
-        changes: what it changed in its workspace; None: there was none, or it could not be compared.
-        logs: name → what its program printed.
-        kept: absolute path of the workspace, where it is kept.
-        ignored: globs of files that the changes leave out.
-        tool_state: scripted MCP server → the state that its functions kept; None: it had none.
+        sandbox: sandbox of the agent; None without a workspace.
+        trace: everything that it did, with the calls that our tool servers saw; None if unknown.
+        changes: changes to the workspace; None if there was none, or if it could not be compared.
+        logs: file name → output of its program.
+        kept: absolute path of the workspace, if it is kept.
+        ignored: globs of files that are left out of the changes.
+        tool_state: scripted MCP server → state kept by its functions; None without such servers.
     """
 
     sandbox: SandboxName | None = None
@@ -118,19 +118,20 @@ class AgentWork(Struct, frozen=True):
 
     @property
     def agent_version(self) -> str:
-        """The version that the agent reports; empty where it reports none."""
+        """The version that the agent reports; empty if unknown."""
         return self.trace.agent_version if self.trace is not None else ""
 
 
 class StoredWork(Struct, frozen=True):
-    """What a row says of the work of its agent.
+    """The work of an agent as stored in a row.
 
     Attributes:
-        sandbox: what confined the agent; None: it had no workspace.
-        agent_version: as the agent reports it.
-        agent_turns: calls of its model; where it reports none, its messages.
+        sandbox: sandbox of the agent; None without a workspace.
+        agent_version: version that the agent reports.
+        agent_turns: number of its model calls, or of its messages if it reports no calls.
         trace_path, diff_path, native_path, workspace_path: relative to the directory of the run; None if not stored.
-        work_path, work_sha256: of what a later run needs to grade the work again, hashes of the others among it.
+        work_path, work_sha256: path and hash of the file with what a later run needs to grade the work again, including
+            hashes of the other files.
     """
 
     sandbox: SandboxName | None = None
@@ -145,27 +146,27 @@ class StoredWork(Struct, frozen=True):
 
 
 Status = Literal["passed", "failed", "errored", "skipped", "shown"]
-"""`shown`: answered, and not checked, since its case checks nothing (`show_only`)."""
+"""Status of a trial or case; `shown`: answered, but not graded, because the case has no checks (`show_only`)."""
 
 SCHEMA_VERSION = 1
 
 
 class Trial(Struct, frozen=True):
-    """One planned execution of one case on one target.
+    """One planned execution of a case on a target.
 
     Attributes:
-        judge: the judge in force where an assertion names none; `forced` when it wins over those too.
-        sample: 1..repeat.
-        key: hash of everything that determines the outcome.
-        repeat: how many samples its case gets on this target.
-        aggregate: how the verdicts of those samples become the case's.
-        alpha: samples of its case end where they show on which side of the threshold the pass rate lies, wrongly with
-            this chance at most; None: all `repeat` samples are run.
-        cost_limit_usd: when the samples of its case have cost as much, the others are not run; None: no limit.
-        history: the transcript of the earlier cases of its conversation.
-        variant: how the agent is equipped; None: the suite has no variants.
-        comparison_group: the keys of all trials, its own among them, whose answers are compared with its own; they
-            follow each other in a plan.
+        judge: the judge for assertions that do not name one.
+        sample: number of the sample, 1..repeat.
+        key: hash of everything that determines the result.
+        repeat: number of samples of the case on this target.
+        aggregate: how the verdicts of the samples are combined into the case's.
+        alpha: stop sampling the case when its pass rate is shown to be on one side of the threshold, with at most this
+            probability of error; None to run all `repeat` samples.
+        cost_limit_usd: run no more samples of the case when they have cost this much; None for no limit.
+        history: transcript of the earlier cases of its conversation.
+        variant: the variant of the agent; None if the suite has no variants.
+        comparison_group: keys of all trials whose answers are compared with each other, including its own; they are
+            adjacent in a plan.
     """
 
     suite: Suite
@@ -186,7 +187,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def has_work(self) -> bool:
-        """Whether an agent works on it, whose limits hold, or anything else that has a workspace, tools or a budget."""
+        """Whether the trial needs an agent's surroundings: an agent, a workspace, tools, a trace, or a budget."""
         case, target = self.case, self.target
         has_agent = target.upstream is not None or target.is_agent
         return (
@@ -199,28 +200,28 @@ class Trial(Struct, frozen=True):
 
     @property
     def budget_usd(self) -> float | None:
-        """What its model calls may cost, as its case says, else its suite; None: there is no limit but the run's."""
+        """Maximum cost of its model calls, from the case or else the suite; None if only the run's budget applies."""
         own = self.case.limits.budget_usd
         return own if own is not None else self.suite.run.trial_budget_usd
 
     @property
     def variant_name(self) -> str | None:
-        """The name of the variant; None: the suite has none."""
+        """The name of the variant; None if the suite has no variants."""
         return None if self.variant is None else self.variant.name
 
     @property
     def user_model(self) -> TargetSpec | None:
-        """The model that its simulated user is played by; None: it has no user, or a function plays it."""
+        """The model that plays the simulated user; None if there is no such user, or a function plays it."""
         user = self.case.user
         return None if user is None or user.function else user.model or self.judge
 
     @property
     def in_turn(self) -> bool:
-        """Whether it runs after the sample of its case before it, which decides whether it does."""
+        """Whether it waits for the previous sample of its case, whose result decides whether it runs."""
         return self.alpha is not None or self.cost_limit_usd is not None
 
     def judge_called(self, name: str | None) -> TargetSpec | None:
-        """The command line's judge, else the judge of that name, else the trial's own; None if no judge is set."""
+        """Return the command line's judge, or else the judge with this name, or else the trial's own, if any."""
         suite = self.suite
         named = suite.judges.get(name) if isinstance(name, str) and suite.forced_judge is None else None
         return named or self.judge
@@ -238,26 +239,26 @@ class TrialResult(Struct, frozen=True):
     """One finished trial.
 
     Attributes:
-        score: 0..1; None when errored, skipped or shown: errors never count as quality.
-        error: why there is no verdict; None otherwise.
-        input: what the target received, in its last call if there were several.
-        turns: the answer to each turn, of a case with `turns` or `conversation_id`.
-        attempts: how many times the target was called.
-        retries: the calls that gave no answer and were retried.
+        score: 0..1; None if errored, skipped or shown, because errors never count as quality.
+        error: why there is no verdict; None if there is one.
+        input: messages that the target received, in its last call if there were several.
+        turns: the answer to each turn, for cases with `turns` or `conversation_id`.
+        attempts: number of calls of the target.
+        retries: the failed calls that were retried.
         timestamp: when it finished, ISO 8601 in UTC.
-        stopped: why its case gets no more samples, where they may end early and it is the last of them.
-        work: what an agent did, until it is stored; None: the case has no workspace and no tools.
-        stored: where that is stored.
-        reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
-            run has them; nobody was paid.
-        judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
-        user_done: how the conversation with a simulated user ended; None: it has none, or it is errored.
-        user_cost_usd, user_token_usage: what that user took.
-        notes: what is noteworthy of its model calls, such as that the agent counts them differently.
-        context, response_metadata: what the target's reply says besides its output.
-        thoughts: the block that began the answer and was not graded.
-        finish_reason: why the model stopped, in the provider's terms; of the last turn.
-        time_to_first_token_ms: of the target's call; the longest of several turns.
+        stopped: why sampling of its case stopped, if it may stop early and this is the last sample.
+        work: the agent's work, until it is stored; None without a workspace and tools.
+        stored: the agent's work after it was stored.
+        reused: whether the answers come from another run, a cassette, the cache or an older row of this run, so that no
+            calls were paid for.
+        judge_cost_usd, judge_token_usage: usage of its judges, not included in `cost_usd` and `token_usage`.
+        user_done: how the conversation with a simulated user ended; None if there is no such user, or if it errored.
+        user_cost_usd, user_token_usage: usage of the simulated user.
+        notes: remarks on its model calls, such as that the agent counts them differently.
+        context, response_metadata: the retrieved texts, and other data in the target's reply.
+        thoughts: the thought block that began the answer and was not graded.
+        finish_reason: why the model stopped, in the provider's terms; that of the last turn.
+        time_to_first_token_ms: of the target's call; the longest over several turns.
     """
 
     trial: Trial
@@ -294,5 +295,5 @@ class TrialResult(Struct, frozen=True):
 
     @property
     def spent_usd(self) -> float | None:
-        """What all its calls cost, also those of judges and users, US dollars; None if no price is known."""
+        """Cost of all its calls, including those of judges and simulated users, in US dollars; None if unknown."""
         return total_cost(self.cost_usd, self.judge_cost_usd, self.user_cost_usd)

@@ -1,4 +1,4 @@
-"""Verdict from graded assertions, for a trial and for an assert-set (SPEC section 10)."""
+"""The verdict of a trial or an assert-set, from its graded assertions (SPEC section 10)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Combined(Struct, frozen=True):
     """The verdict over a list of graded assertions.
 
     Attributes:
-        score: Σ weight × counted / Σ weight, 0..1; meaningless where there is an error.
-        passed: the score reaches the threshold and every gate holds.
-        error: why there is no verdict; None otherwise.
+        score: Σ weight × counted / Σ weight, 0..1; meaningless if `error` is set.
+        passed: whether the score reaches the threshold and every gate holds.
+        error: why there is no verdict; None if there is one.
     """
 
     score: float
@@ -29,20 +29,19 @@ class Combined(Struct, frozen=True):
 
 
 ZERO_HINT = "use a higher one, or mark an assertion 'required: true'"
-"""What mends a threshold of 0."""
+"""Hint for a threshold of 0."""
 
 NOTHING_COUNTS = Failure("nothing-counts", "nothing was graded: no assertion has a weight, and none is required")
 
 
 def combined(scores: Sequence[Score], threshold: float) -> Combined:
-    """The verdict over a list of graded assertions.
+    """Return the verdict over a list of graded assertions.
 
         score  = Σ weight × counted / Σ weight
         passed = score ≥ threshold − 1e-9 and every required grade passed its gate
 
-    An assertion of weight 0 is shown and not counted; an error there counts only if it is required. Where nothing
-    has a weight, the gates alone are the verdict; without a gate either, nothing was judged, which is an error and
-    never a pass.
+    An assertion of weight 0 is shown but not counted; its error only counts if it is required. If no assertion has a
+    weight, the gates alone decide. Without gates either, nothing was graded, which is an error and never a pass.
 
     Source: SPEC section 10.
     """
@@ -69,14 +68,14 @@ def combined(scores: Sequence[Score], threshold: float) -> Combined:
 
 
 def combined_parts(parts: Sequence[Sequence[Score]], threshold: float, aggregation: Aggregation) -> Combined:
-    """The verdict over the turns of a case and its own assertions, each a part with one score.
+    """Return the verdict over the turns of a case and its own assertions, where each part has one score.
 
-    A part in which nothing has a weight has no score; its gates count.
+    A part without weights has no score, but its gates count.
 
     Args:
         parts: the grades of each turn, then those of the case.
-        threshold: of the case.
-        aggregation: what the case's score is of those of its parts.
+        threshold: threshold of the case.
+        aggregation: how the scores of the parts are combined.
 
     Source: AgentV 4.42.4, conversation evaluation.
     """
@@ -98,16 +97,16 @@ _AGGREGATIONS: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
 
 
 def excludes_nothing(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:
-    """Whether every answer passes: a score of 0 reaches the threshold, and nothing is required."""
+    """Whether every answer would pass, because a score of 0 reaches the threshold and nothing is required."""
     if threshold is None or not reaches(0.0, threshold):
         return False
-    return all(reaches(0.0, entry.settings.required) for entry in entries)  # False is a gate of 0, True one of 1
+    return all(reaches(0.0, entry.settings.required) for entry in entries)  # False is a threshold of 0, True one of 1
 
 
 def passes_gate(score: Score) -> bool:
-    """Whether a required grade is good enough; True for one that is not required.
+    """Whether a grade passes its gate; True if it is not required.
 
-    `required: true`: the grade must pass. `required: N`: it must score N.
+    `required: true`: the grade must pass. `required: N`: it must score at least N.
     """
     required = score.entry.settings.required
     if required is False:
