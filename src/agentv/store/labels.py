@@ -1,4 +1,4 @@
-"""Files of labels: one line a label, only ever appended to, so that git merges two branches by union."""
+"""Files of labels: one label per line and append-only, so that git can merge branches by union."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A line; one without what is of a judge is a rating."""
+    """A line of a file; without the keys of `_OF_JUDGES` it is a rating."""
 
     case: _Name
     output_sha256: _Sha256
@@ -54,25 +54,25 @@ _OF_JUDGES = ("rubric_sha256", "assertion", "judge_model", "prompt_sha256", "jud
 
 _RENAMED = {"label": "verdict", "judge_model": "model", "judge_pass": "judge_passed"}
 _OF_LABELS = {name: _RENAMED.get(name, name) for name in _LabelLine.__struct_fields__}
-"""Keys of a line → what they are of a label."""
+"""Key of a line → attribute of `Label`."""
 
 
 def labels_directory(root: Path) -> Path:
-    """Where the labels of a repository lie."""
+    """Return the directory of a repository's labels."""
     return root / ".agentv" / LABELS
 
 
 def labels_file(root: Path, suite: str) -> Path:
-    """The file of a suite's labels."""
+    """Return the file of a suite's labels."""
     name = re.sub(r"[^\w.-]+", "-", suite).strip("-.") or "labels"
     return labels_directory(root) / f"{name}.jsonl"
 
 
 def append_labels(path: Path, labels: Iterable[Label]) -> None:
-    """Append labels, and wait until the disk has them. A line that something else left unfinished stays apart.
+    """Append labels and flush them to disk. If the file ends with an incomplete line, they begin on a new line.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the file cannot be written.
     """
     text = b"".join(label_line(label) + b"\n" for label in labels)
     if text:
@@ -80,10 +80,10 @@ def append_labels(path: Path, labels: Iterable[Label]) -> None:
 
 
 def merge_labels(path: Path, labels: Iterable[Label]) -> int:
-    """Append the labels that a file lacks, in their order; how many. Lines of the file stay as they are.
+    """Append the labels that a file lacks, in order, and return their number. Existing lines are unchanged.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the file cannot be read or written.
     """
     wanted = {label_line(label): None for label in labels}
     missing: list[bytes] = []
@@ -99,7 +99,7 @@ def merge_labels(path: Path, labels: Iterable[Label]) -> int:
 
 
 def _canonical(line: bytes) -> bytes:
-    """A line as `label_line` writes it; what is no label stays as it is."""
+    """Return a line in the form that `label_line` writes; lines that are not labels are unchanged."""
     try:
         return label_line(label_in(line))
     except ValueError:
@@ -107,11 +107,11 @@ def _canonical(line: bytes) -> bytes:
 
 
 def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> None:
-    """Append what is chosen by the content of a file, which no other process changes meanwhile."""
+    """Append text that may depend on the current content of a file, under a lock."""
     with refusals("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123  # a descriptor has no path
+        with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123  # a descriptor
             fcntl.flock(file, fcntl.LOCK_EX)
             size = os.fstat(descriptor).st_size
             text = text_after(lambda: os.pread(descriptor, size, 0))
@@ -126,15 +126,15 @@ def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> N
 
 
 def read_labels(paths: Iterable[Path]) -> list[Label]:
-    """The labels of files, in their order, without ratings; raises as `read_labels_and_ratings`."""
+    """Return the labels in files without ratings, in order; raises as `read_labels_and_ratings` does."""
     return [one for one in read_labels_and_ratings(paths) if not one.is_rating]
 
 
 def read_labels_and_ratings(paths: Iterable[Path]) -> list[Label]:
-    """The labels of files and the ratings of whole answers, in their order.
+    """Return the labels and ratings in files, in order.
 
     Raises:
-        StoreError: a file cannot be read, or lines are no labels: the text names each of them.
+        StoreError: a file cannot be read, or some lines are not labels; the message lists them.
     """
     found: list[Label] = []
     problems: list[str] = []
@@ -154,18 +154,18 @@ def read_labels_and_ratings(paths: Iterable[Path]) -> list[Label]:
 
 
 def is_rating_line(line: bytes) -> bool:
-    """Whether a line is a rating, as far as can be seen without decoding it; a broken line is not."""
+    """Whether a line looks like a rating, without decoding it."""
     return line.startswith(b"{") and b'"rubric_sha256":' not in line
 
 
 def label_line(label: Label) -> bytes:
-    """The one line that a label is written as, without its end."""
+    """Return the line of a label, without a line end."""
     left_out = _OF_JUDGES if label.is_rating else ()
     return to_json(_LabelLine(**{name: getattr(label, of) for name, of in _OF_LABELS.items() if name not in left_out}))
 
 
 def label_in(line: bytes) -> Label:
-    """The label of a line.
+    """Return the label in a line.
 
     Raises:
         ValueError: the line is not a label.

@@ -1,4 +1,4 @@
-"""Runs that are removed, with what is theirs and nothing else."""
+"""Removal of runs: deletes the files that belong to a run and nothing else."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from agentv.store.files.directory import (
 from agentv.store.files.whole_file import refusals
 
 _LAST = (RUN, JOURNAL)
-"""What goes last: as long as there is a `run.json` it can be deleted again, and the lock is on the journal."""
+"""Files to delete last: an interrupted removal can be repeated while `run.json` exists; the journal holds the lock."""
 
 _OWN = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, VIEWED, *_LAST})
 _LEFTOVER = re.compile(rf"\.({'|'.join(map(re.escape, sorted(_OWN)))})(\.\d+)?\.new")
-"""What a process left behind that was killed while it replaced a file."""
+"""Temporary files of a process that was killed while replacing a file."""
 
 _IGNORE = ".gitignore"
 
 
 def size_of_run(path: Path) -> int:
-    """The bytes that `remove_run` would free."""
+    """Return the number of bytes that `remove_run` would free."""
     found = 0
     with suppress(OSError), os.scandir(path) as entries:
         found = sum(entry.stat(follow_symlinks=False).st_size for entry in entries if _is_own(entry.name))
@@ -41,12 +41,12 @@ def size_of_run(path: Path) -> int:
 
 
 def check_removable(path: Path) -> None:
-    """Refuse a path that is not a run directory, or is a symlink to one.
+    """Raise an error for a path that is not a run directory, or is a symlink to one.
 
-    A run whose `run.json` is gone or damaged is reported by its journal, which begins as no other file does.
+    A run whose `run.json` is missing or damaged is recognized by the header of its journal.
 
     Raises:
-        StoreError: it is; the text says why.
+        StoreError: the path must not be removed; the message says why.
     """
     if path.is_symlink():
         raise StoreError(f"cannot delete {path}: it is a symlink; use the run's own path")
@@ -62,13 +62,13 @@ def check_removable(path: Path) -> None:
 
 
 def remove_run(path: Path) -> tuple[str, ...]:
-    """Remove a run. Links in its directory are removed, never followed.
+    """Remove a run. Symlinks in its directory are removed, not followed.
 
     Returns:
-        The names of what is left, because it is no part of the run: then the directory stays.
+        The names of files that are not part of the run; if there are any, they and the directory are kept.
 
     Raises:
-        StoreError: it is no run, something writes to it, or the system refuses.
+        StoreError: it is not a run, a process is writing to it, or a file cannot be deleted.
     """
     check_removable(path)
     if is_being_written(path):
@@ -81,13 +81,13 @@ def remove_run(path: Path) -> tuple[str, ...]:
 
 
 def _emptied(run: Path) -> tuple[str, ...]:
-    """Remove what is the run's; the names of what is left."""
-    names = os.listdir(run)  # noqa: PTH208  # names
+    """Remove the files of a run, and return the names of what is left."""
+    names = os.listdir(run)  # noqa: PTH208
     own = [name for name in names if _is_own(name) and ((run / name).is_symlink() or not (run / name).is_dir())]
     for name in sorted(own, key=lambda name: (name in _LAST, name == JOURNAL, name)):
         (run / name).unlink()
     left = sorted({*names} - {*own})
-    if left == [_IGNORE] and (run / _IGNORE).read_bytes() == b"*\n":  # which a run brings along
+    if left == [_IGNORE] and (run / _IGNORE).read_bytes() == b"*\n":  # created with the run
         (run / _IGNORE).unlink()
         return ()
     return tuple(left)

@@ -1,9 +1,9 @@
-"""The answers of all runs of a repository, for runs that may use them again: one SQLite file.
+"""Cache of answers for all runs of a repository: one SQLite file.
 
-Calls are distinguished as in a journal, so that every sample has an answer of its own. What holds a secret is not kept.
+Calls have the same keys as in a journal, so every sample has its own answer. Answers with secrets are not stored.
 
-A run sees the answers that were there when it began, whatever is put there while it goes. The cache is there to save
-calls: one that breaks is done without, and said to be.
+A run only sees the answers that were stored before it started. The cache only saves calls, so a run continues without
+it if it fails, with a note.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ CREATE TABLE IF NOT EXISTS answers (
 """
 _INSERT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
 _NEW = ("", "-wal", "-shm", "-journal")
-"""What the names of the files of a database end with."""
+"""Suffixes of the files of a database."""
 
 _PATIENCE_S = 5.0
 _BATCH = 100
-"""Answers that are written together; a crash loses them here, and not in the journal of their run."""
+"""Answers that are written in one transaction. A crash loses them here, but not in the journal of their run."""
 
 
 def cache_file(root: Path) -> Path:
-    """The path of the answer cache of a repository, which need not exist."""
+    """Return the path of a repository's cache, which need not exist."""
     return root / ".agentv" / "cache" / "answers.sqlite"
 
 
@@ -61,9 +61,9 @@ class CacheStats:
     """Totals of a cache.
 
     Attributes:
-        answers: by the name of whoever gave them.
-        size: of the file, in bytes.
-        first, last: when the oldest and the newest answer came, ISO 8601 in UTC; None for an empty cache.
+        answers: name of the target → number of answers.
+        size: size of the file in bytes.
+        first, last: times of the oldest and the newest answer, ISO 8601 in UTC; None for an empty cache.
     """
 
     answers: dict[str, int]
@@ -73,18 +73,20 @@ class CacheStats:
 
 
 class AnswerCache(Closing):
-    """Stored answers that later runs use too. A context manager.
+    """Stored answers, shared by runs. A context manager.
 
     Args:
-        path: of the file, which is made where it is missing.
-        redactor: knows what must not be kept.
-        mends: a damaged file is put aside, and another one begun.
+        path: path of the file, which is created if missing.
+        redactor: detects answers with secrets, which are not stored.
+        clock: gives the times of answers.
+        repairs: whether to move a damaged file aside and start a new one.
 
     Attributes:
-        notes: what people should know of it, such as that it was damaged.
+        notes: messages for users, such as that the cache was damaged.
 
     Raises:
-        StoreError: the file cannot be opened, is not a cache, or a newer agentv wrote it; so for `stats` and `clear`.
+        StoreError: the file cannot be opened, is not a cache, or was written by a newer agentv. Also from `stats` and
+            `clear`.
     """
 
     def __init__(self, path: Path, redactor: Redactor, clock: Clock, *, repairs: bool = False) -> None:
@@ -101,12 +103,12 @@ class AnswerCache(Closing):
             self._earlier = _snapshot(path) if repairs else self._open
 
     def _repaired(self, path: Path) -> sqlite3.Connection:
-        """The database; a damaged one is put beside it, and a new one begun."""
+        """Open the database; move a damaged one aside and start a new one."""
         try:
             opened = _opened(path)
             opened.execute("SELECT count(*) FROM answers").fetchone()
         except sqlite3.OperationalError:
-            raise  # the system refuses, and the file may be whole
+            raise  # an error of the operating system; the file may be intact
         except sqlite3.DatabaseError as error:
             aside = path.with_name(f"{path.name}.damaged")
             for end in _NEW:
@@ -117,7 +119,7 @@ class AnswerCache(Closing):
         return opened
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer to a call that an earlier run made."""
+        """Return an earlier run's answer to a call, or None."""
         if self._broken:
             return None
         try:
@@ -132,11 +134,11 @@ class AnswerCache(Closing):
         try:
             answer = answer_in(msgspec.json.decode(found[3]))
         except (msgspec.DecodeError, LookupError, TypeError):
-            return None  # damaged: it is asked again, and replaced
+            return None  # damaged; the new answer will replace it
         return None if _is_empty(answer) else answer
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep the answer to a call, unless it is here already, says nothing or holds a secret."""
+        """Store the answer to a call, unless it was made earlier, is empty, or contains a secret."""
         if self._broken or answer.earlier or _is_empty(answer):
             return
         body = to_json(answer_row(answer))
@@ -148,7 +150,7 @@ class AnswerCache(Closing):
             self.flush()
 
     def flush(self) -> None:
-        """Write out what is left. A cache that cannot be written is not used any more; `notes` says why."""
+        """Write the pending answers. If that fails, the cache is disabled, and `notes` says why."""
         rows, self._fresh = list(self._fresh.values()), {}
         if not rows or self._broken:
             return
@@ -163,14 +165,14 @@ class AnswerCache(Closing):
         self.notes.append(f"the cache {self.path.name} is disabled: {error}; the run continues without it")
 
     def stats(self) -> CacheStats:
-        """The totals of this cache."""
+        """Return the totals of this cache."""
         with _refusals(self.path):
             counted = dict(self._open.execute("SELECT target, count(*) FROM answers GROUP BY target ORDER BY target"))
             first, last = self._open.execute("SELECT min(kept), max(kept) FROM answers").fetchone()
             return CacheStats(counted, self.path.stat().st_size, first, last)
 
     def clear(self, before: str | None = None) -> int:
-        """Forget all answers, or those that came before a time (ISO 8601 in UTC); how many."""
+        """Delete all answers, or those from before a time (ISO 8601 in UTC), and return their number."""
         with _refusals(self.path):
             with self._open:
                 deleted = self._open.execute("DELETE FROM answers WHERE kept < ?", (before or "9999",)).rowcount
@@ -178,19 +180,19 @@ class AnswerCache(Closing):
             return deleted
 
     def close(self) -> None:
-        """Write out what is left, and let go."""
+        """Write the pending answers and close the database."""
         self.flush()
         self._earlier.close()
         self._open.close()
 
 
 def _is_empty(answer: TargetResponse) -> bool:
-    """Whether an answer has neither a text nor a call of a tool: the next one may have, and this one would bar it."""
+    """Whether an answer has neither text nor tool calls. It is not cached, because a new call may give a better one."""
     return not (answer.output or "").strip() and not any(message.tool_calls for message in answer.messages)
 
 
 def _sum(key: str, target: str, case: str, kept_at: str, answer: bytes) -> str:
-    """The checksum of an entry, whose fields are distinguished by their lengths."""
+    """Return the checksum of an entry; the lengths of fields are included to keep them apart."""
     parts = (key.encode(), target.encode(errors="replace"), case.encode(errors="replace"), kept_at.encode(), answer)
     return sha256(b"".join(b"%d:%b" % (len(part), part) for part in parts)).hexdigest()[:32]
 
@@ -217,7 +219,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _snapshot(path: Path) -> sqlite3.Connection:
-    """A connection that sees what is there now, and nothing that comes later."""
+    """Open a connection that sees the current content but no later changes."""
     connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
     connection.execute("BEGIN")
     connection.execute("SELECT count(*) FROM (SELECT 1 FROM answers LIMIT 1)").fetchone()

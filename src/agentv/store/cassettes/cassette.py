@@ -1,9 +1,9 @@
-"""Cassettes: files with the recorded answers of targets, judges and embedders, to replay a run without calls.
+"""Cassettes: files with recorded answers of targets, judges and embedders, to replay a run without calls.
 
-JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
-case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
-`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`. Where its
-version is 3, trials of agents stand there too, each over several lines (`recorded_trials`).
+The format is JSON Lines, suitable for people and git: a header `{"format":"agentv-cassette","version":1}`, then one
+line per call, sorted so that a new recording only differs where an answer does. A line has `key`, `case`, `target`,
+`sample` and `turn` unless they are the default, `asked` (the messages) and `answer`. Files of version 3 also hold
+trials of agents, each on several lines (`recorded_trials`).
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class _Recording(Struct, gc=False):
 
 
 class Cassette:
-    """The calls of a cassette, and those that a run adds.
+    """The calls in a cassette, and those that a run adds.
 
     Attributes:
-        path: of the file.
-        added, added_trials: how many calls, and trials of agents, the run has added to those that were there.
-        refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
+        path: path of the file.
+        added, added_trials: numbers of calls and trials of agents that the run added.
+        refused: (target, case) of calls that were not recorded because they contain a secret.
 
     Args:
-        redactor: knows the secrets that no file may hold.
+        redactor: detects secrets, which must not be recorded.
     """
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
@@ -66,10 +66,10 @@ class Cassette:
 
     @classmethod
     def load(cls, path: Path, redactor: Redactor) -> Cassette:
-        """The cassette in a file.
+        """Load a cassette from a file.
 
         Raises:
-            StoreError: no such file, not a cassette, a call is in it twice, or a newer agentv wrote it.
+            StoreError: the file is missing, is not a cassette, contains a call twice, or was written by a newer agentv.
         """
         check_exists(path)
         made = cls(path, redactor)
@@ -83,11 +83,11 @@ class Cassette:
         return made
 
     def _units(self) -> Iterator[tuple[int, bytes | RecordedTrial]]:
-        """What the file holds now: calls and recorded trials, each with the number of its first line."""
+        """Yield the calls and recorded trials now in the file, each with the number of its first line."""
         return units_in(self.path, calls_in(self.path))
 
     def _take(self, number: int, line: bytes | RecordedTrial) -> str:
-        """Take up the call of a line, or a recorded trial; its key."""
+        """Add the call in a line, or a recorded trial, and return its key."""
         if isinstance(line, RecordedTrial):
             self._trials[line.trial.key] = line
             self._lines[line.line_key] = (line.place, line.lines())
@@ -103,16 +103,16 @@ class Cassette:
 
     @property
     def empty(self) -> bool:
-        """True if it holds no call."""
+        """Whether it contains no calls."""
         return not self._lines
 
     @property
     def trials(self) -> int:
-        """The number of recorded trials of agents."""
+        """Number of recorded trials of agents."""
         return len(self._trials)
 
     def recorded_trial(self, call: Call) -> RecordedTrial | Failure:
-        """The recording of a trial, or why the cassette has no usable one."""
+        """Return the recording of a trial, or why the cassette has no usable one."""
         found = self._trials.get(call.key)
         if found is not None:
             return found
@@ -122,11 +122,14 @@ class Cassette:
         return Failure("not-recorded", f"{self.path.name} has no recorded trial of {what}{why}")
 
     def keep_trial(self, recorded: RecordedTrial, texts: Iterable[str]) -> bool:
-        """Record a trial in place of an earlier recording of it, unless it holds a secret; whether it was recorded.
+        """Record a trial, replacing an earlier recording of it, unless it contains a secret.
 
         Args:
             recorded: the trial.
-            texts: what its replies say, put together of their pieces.
+            texts: texts of its replies, joined from the pieces of streams.
+
+        Returns:
+            Whether the trial was recorded.
         """
         lines, trial = recorded.lines(), recorded.trial
         if any(self._redactor.redact(text) != text for text in texts) or self._redactor.found_in(lines):
@@ -138,18 +141,19 @@ class Cassette:
         return True
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The recorded answer to a call."""
+        """Return the recorded answer to a call, or None."""
         return self._answers.get(call.key)
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Record the answer to a call that is not recorded yet; one that holds a secret is refused.
+        """Record the answer to a call that is not recorded yet. An answer with a secret is refused.
 
-        An agent's answer is not: the model's side of its trial is recorded, and the agent runs again.
+        Answers of agents behind the gateway are not recorded. The replies of their models are, and on replay the agent
+        runs again.
         """
         if call.key in self._lines or call.request.gateway is not None:
             return
         request = call.request
-        took_ms = None if answer.duration_ms is None else round(answer.duration_ms, 3)  # people read this
+        took_ms = None if answer.duration_ms is None else round(answer.duration_ms, 3)  # readable
         line = to_json(
             _Recording(
                 call.key,
@@ -158,7 +162,7 @@ class Cassette:
                 request.sample if request.sample > 1 else UNSET,
                 request.turn or UNSET,
                 [_readable_message(message, request) for message in portable(request.messages, request.root)],
-                answer_row(replace(answer, earlier=False, duration_ms=took_ms)),  # whoever gave it first
+                answer_row(replace(answer, earlier=False, duration_ms=took_ms)),  # the same wherever it came from
             )
         )
         if self._redactor.found_in(line):
@@ -169,7 +173,7 @@ class Cassette:
         self.added += 1
 
     def unanswered(self, call: Call) -> Failure:
-        """Why a call has no answer here."""
+        """Return why the cassette has no answer to a call."""
         target, case = call.target, call.request.case_id
         what = f"'{target}' to the case '{case}'" if case else f"'{target}'"
         if (target, case) in self._readable_message:
@@ -178,10 +182,10 @@ class Cassette:
         return Failure("not-recorded", f"{self.path.name} has no answer of {what}")
 
     def write(self) -> tuple[int, int]:
-        """Write the file again, whole or not at all; how many calls and trials it holds, and how many it held before.
+        """Replace the file atomically, and return the new and the old number of calls and trials in it.
 
         Raises:
-            StoreError: the system refuses, or something else than a cassette has come to stand there.
+            StoreError: the file cannot be written, or is no longer a cassette.
         """
         with replacing(self.path) as file:
             before = sum(not is_exchange(line) for _, line in calls_in(self.path))
@@ -189,13 +193,13 @@ class Cassette:
         return len(self._lines), before
 
     def add(self) -> int:
-        """Add what is new to the file, and to what others have added since it was read; how much it holds then.
+        """Add the new calls and trials to the current content of the file, and return the number that it then holds.
 
         Raises:
-            StoreError: as `write` and `load`.
+            StoreError: as for `write` and `load`.
         """
         with replacing(self.path) as file:
-            own = dict(self._lines)  # what was there when the run began stands as it was
+            own = dict(self._lines)  # these take precedence over lines that others changed since
             for number, line in self._units():
                 self._take(number, line)
             self._lines.update(own)
@@ -208,7 +212,7 @@ class Cassette:
 
 
 def _readable_message(message: Message, request: TargetRequest) -> JsonObject:
-    """A message as people read it; what is new for each call is named, so that recordings do not differ by it."""
+    """Return a message for readers, with random values replaced by names so that recordings do not differ by them."""
     row = dict(message.as_json())
     if request.nonces and isinstance(row.get("content"), str):
         text = str(row["content"])
@@ -223,12 +227,12 @@ _FORMAT = "agentv-cassette"
 
 
 def header(*, trials: bool = False) -> bytes:
-    """The first line of a cassette; without recorded trials of agents it is of version 1."""
+    """Return the first line of a cassette, with version 1 if it holds no trials of agents."""
     return f'{{"format":"{_FORMAT}","version":{3 if trials else 1}}}\n'.encode()
 
 
 def check_exists(path: Path) -> None:
-    """Check that a cassette exists.
+    """Raise an error if a cassette does not exist.
 
     Raises:
         StoreError: the path is not a file.
@@ -238,10 +242,10 @@ def check_exists(path: Path) -> None:
 
 
 def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a cassette that hold calls, each with its number in the file; none where there is no file.
+    """Yield the lines of a cassette after the header, each with its number; nothing if the file is missing.
 
     Raises:
-        StoreError: it cannot be read, is no cassette, or a newer agentv wrote it.
+        StoreError: it cannot be read, is not a cassette, or was written by a newer agentv.
     """
     lines = read_lines(path)
     first = next(lines, None)
@@ -252,19 +256,19 @@ def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def new_file(path: Path) -> Path:
-    """The path at which a cassette is written before it takes its place."""
+    """Return the path of the temporary file that later replaces a cassette."""
     return path.with_name(f".{path.name}.new")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write a cassette to, which takes the old one's place at the end; a link goes on leading to it.
+    """Open a temporary file that replaces a cassette when the block ends; a symlink to the cassette is kept.
 
-    Whoever writes holds a lock on the new file. Its name is gone once it stands in its place: who waited for it begins
-    with a file of their own.
+    The writer holds a lock on the temporary file. Renaming removes its name, so a process that was waiting for the lock
+    creates a new file.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the file cannot be written.
     """
     with refusals("write", path):
         place = _place(path)
@@ -281,10 +285,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _place(path: Path) -> Path:
-    """Where a cassette really lies: a symbolic link may lead to a place in the same repository.
+    """Return the real path of a cassette. A symlink may point anywhere in the same repository.
 
     Raises:
-        StoreError: it leads elsewhere.
+        StoreError: the symlink points outside of the repository.
     """
     if not path.is_symlink():
         return Path(os.path.realpath(path))
@@ -293,19 +297,19 @@ def _place(path: Path) -> Path:
 
 def _locked(new: Path) -> BinaryIO:
     while True:
-        file = open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")  # noqa: PTH123, SIM115  # a descriptor has no path; closed where it is used
+        file = open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")  # noqa: PTH123, SIM115
         fcntl.flock(file, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), new.stat()):
                 return file
-        file.close()  # another process has put it in its place while this one waited
+        file.close()  # another process renamed the file while this one waited
 
 
 def check_place(path: Path) -> None:
-    """Refuse an existing file that is not a cassette, and a path that cannot be written, before any paid call.
+    """Raise an error if a cassette could not be written to a path, before any paid call.
 
     Raises:
-        StoreError: a file that is no cassette is there, or a directory; or the system would refuse.
+        StoreError: the path is a directory or a file that is not a cassette, or cannot be written.
     """
     with refusals("write", path):
         if path.exists():
@@ -314,12 +318,12 @@ def check_place(path: Path) -> None:
                 raise StoreError(f"{path} is {kind}: a cassette must be a file")
             next(calls_in(path), None)
         place = _place(path)
-        there = next(one for one in place.absolute().parents if one.exists())  # missing ones would be made in it
+        there = next(one for one in place.absolute().parents if one.exists())  # missing ones will be created
         if not there.is_dir():
             raise StoreError(f"cannot write {place}: {there.name} is not a directory")
         if not os.access(there, os.W_OK | os.X_OK):
             raise StoreError(f"cannot write {place}: the directory {there} is not writable")
-        new_file(place).exists()  # a name that is too long is refused here
+        new_file(place).exists()  # raises if the name is too long
 
 
 def _check_header(path: Path, line: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Lines of cassettes, validated: people edit these files and git merges them; and trials of agents in them."""
+"""Lines of cassettes, including trials of agents. Strictly validated, because people edit these files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agentv.store.journal.answers import answer_in
 _Number = Annotated[float, Meta(ge=0)]
 _Count = Annotated[int, Meta(ge=0)]
 Place = tuple[str, str, int, int, str]
-"""What the lines of a cassette are sorted by: case, target, turn, sample and key."""
+"""Sort key of the lines of a cassette: case, target, turn, sample and key."""
 
 
 class _Usage(Struct, gc=False, forbid_unknown_fields=True):
@@ -44,13 +44,13 @@ class _ToolCall(Struct, gc=False, forbid_unknown_fields=True):
     name: str
     arguments: dict[str, Any]
     id: str | None = None
-    duration_ms: float | None = None  # whatever the agent said
+    duration_ms: float | None = None  # any number that the agent reported
     output: str | None = None
     native_name: str | None = None
 
 
 class _Block(Struct, gc=False, forbid_unknown_fields=True):
-    """A block of any kind: its keys say which one."""
+    """A content block of any kind; the kind follows from its keys."""
 
     value: str
     path: str | None = None
@@ -83,7 +83,7 @@ class _Answer(Struct, gc=False):
 
 
 class Recorded(Struct, gc=False):
-    """A line, its answer as strictly as the engine will take it."""
+    """A line with a call; its answer is validated as strictly as the engine requires."""
 
     key: str
     case: str
@@ -94,7 +94,7 @@ class Recorded(Struct, gc=False):
 
     @property
     def place(self) -> Place:
-        """Its position in a cassette."""
+        """Its sort key in a cassette."""
         return (self.case, self.target, self.turn or 0, self.sample, self.key)
 
 
@@ -102,24 +102,24 @@ _decode = msgspec.json.Decoder(Recorded).decode
 
 
 def call_in(line: bytes) -> tuple[Recorded, TargetResponse]:
-    """The call that a line records, and its answer.
+    """Return the call in a line, and its answer.
 
     Raises:
-        ValueError, LookupError, TypeError: the line is malformed; the text names the place in it.
+        ValueError, LookupError, TypeError: the line is malformed; the message says where.
     """
     return _decode(line), answer_in(msgspec.json.decode(line)["answer"])
 
 
 _Positive = Annotated[int, Meta(ge=1)]
 _AFTER = "~~"
-"""Before every key: a recorded trial stands behind the answers of its case."""
+"""Prefix of the keys of recorded trials, which sorts them after the answers of their case."""
 
 _MARK = b'"recording"'
 _DIGITS = 16
 
 
 class ShownMessage(Struct, gc=False, forbid_unknown_fields=True):
-    """A message as people read it."""
+    """A message for readers of the file."""
 
     role: str
     text: str
@@ -140,7 +140,7 @@ class RequestLine(Struct, gc=False, forbid_unknown_fields=True):
 
 
 class ReplyLine(Struct, gc=False, forbid_unknown_fields=True):
-    """A reply. `base64`: a body that is no UTF-8; `complete`: false where the connection closed before its end."""
+    """A reply. `base64` holds a body that is not UTF-8; `complete` is false if the connection closed before the end."""
 
     status: Annotated[int, Meta(ge=0, le=999)]
     content_type: str
@@ -150,7 +150,7 @@ class ReplyLine(Struct, gc=False, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, reply: ModelReply) -> ReplyLine:
-        """A reply as it is written."""
+        """Return the line of a reply."""
         line = cls(reply.status, reply.content_type, complete=UNSET if reply.complete else False)
         try:
             line.body = reply.body.decode()
@@ -159,7 +159,7 @@ class ReplyLine(Struct, gc=False, forbid_unknown_fields=True):
         return line
 
     def reply(self) -> ModelReply:
-        """The reply itself."""
+        """Return the reply in this line."""
         body = base64.b64decode(self.base64) if isinstance(self.base64, str) else (self.body or "").encode()
         return ModelReply(self.status, self.content_type, body, complete=self.complete is not False)
 
@@ -202,24 +202,24 @@ class RecordedTrial:
 
     @property
     def place(self) -> Place:
-        """Its position in a cassette."""
+        """Its sort key in a cassette."""
         trial = self.trial
         variant = trial.variant or ""
         return (trial.case, trial.target, 0, trial.sample or 1, f"{_AFTER}{variant}{_AFTER}{trial.key}")
 
     @property
     def line_key(self) -> str:
-        """A key that differs from that of the answer to the same call."""
+        """A key that is distinct from the key of an answer to the same call."""
         return f"{_AFTER}{self.trial.key}"
 
     def is_of(self, call: Call) -> bool:
-        """Return true if it records the same case, target, variant and sample, whatever else is different."""
+        """Whether it records the same case, target, variant and sample, even if other things differ."""
         trial, request = self.trial, call.request
         own = (trial.case, trial.target, trial.variant or None, trial.sample or 1)
         return own == (request.case_id, call.target, request.variant, request.sample)
 
     def changed(self, call: Call) -> str:
-        """A description of what a call of the same trial has changed since."""
+        """Return a description of what changed in a call of the same trial since the recording."""
         asked = portable(call.request.messages, call.request.root)
         if msgspec.json.encode([one.as_json() for one in asked]) != msgspec.json.encode(self.trial.asked):
             return "the input"
@@ -228,12 +228,12 @@ class RecordedTrial:
         return "a turn, a variable, the environment or the target's settings"
 
     def lines(self) -> bytes:
-        """All its lines, each with its end."""
+        """Return all its lines, with line ends."""
         return b"".join(to_json(line) + b"\n" for line in (self.trial, *self.exchanges))
 
 
 def recording_digest(key: str, replies: Iterable[ReplyLine]) -> str:
-    """A digest that differs between two recordings of the same trial."""
+    """Return a digest that distinguishes recordings of the same trial."""
     digest = sha256(key.encode())
     for reply in replies:
         digest.update(to_json(reply))
@@ -251,7 +251,7 @@ _exchange = msgspec.json.Decoder(ExchangeLine).decode
 
 
 def is_exchange(line: bytes) -> bool:
-    """Return true if a line is an exchange of a trial; false if it is not JSON."""
+    """Whether a line is an exchange of a trial; False if it is not JSON."""
     try:
         return _MARK in line and _kind(line).exchange is not UNSET
     except (ValueError, TypeError):
@@ -259,14 +259,14 @@ def is_exchange(line: bytes) -> bool:
 
 
 def units_in(path: object, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes | RecordedTrial]]:
-    """The lines of a cassette, with those of a recorded trial as one; each with the number of its first line.
+    """Yield the calls and recorded trials in the lines of a cassette, each with the number of its first line.
 
     Args:
-        path: of the cassette, for errors.
-        lines: each with its number.
+        path: path of the cassette, for error messages.
+        lines: the lines with their numbers.
 
     Raises:
-        StoreError: a recording is not whole, or parts of two are mixed.
+        StoreError: a recording is incomplete, or parts of two are mixed.
     """
     trials: dict[str, tuple[int, TrialLine]] = {}
     exchanges: dict[str, dict[int, tuple[int, ExchangeLine]]] = {}

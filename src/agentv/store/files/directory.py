@@ -1,4 +1,4 @@
-"""The directory of a run: made once, locked while something writes to it (SPEC section 13)."""
+"""The directory of a run, which is locked while a process writes to it (SPEC section 13)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_priv
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
-"""Rows that were superseded."""
+"""File with rows that were superseded."""
 
 ARTIFACTS = "artifacts"
-"""The directory with what agents did: one directory for each trial."""
+"""Directory with the traces and changes of agents: one subdirectory per trial."""
 
 KEPT_WORKSPACES = "workspaces"
-"""The directory with the workspaces that are kept."""
+"""Directory with the workspaces that are kept."""
 
 REJECTED = "rejected.jsonl"
-"""Rows that were changed after they had been written."""
+"""File with rows that were changed after they had been written."""
 
 VIEWED = "view.sqlite"
 """The index of cases that `agentv view` builds from the rows."""
@@ -41,7 +41,7 @@ VIEWED = "view.sqlite"
 _JOURNAL_BEGINS = b'{"format":"agentv-journal",'
 _ID = lazy_pattern(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 LOCK_S = 2.0
-"""Seconds for which a run directory that is in use is waited for."""
+"""Seconds to wait for a run directory that is in use."""
 
 _POLL_S = 0.02
 _IDS_TRIED = 100
@@ -51,7 +51,7 @@ class Closing:
     """A context manager that closes itself."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Release all resources."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -62,20 +62,20 @@ class Closing:
 
 
 class DamagedRecordError(StoreError):
-    """A `run.json` or `summary.json` that is not what agentv wrote."""
+    """Raised for a `run.json` or `summary.json` that is damaged or was not written by agentv."""
 
 
 class PreviousRun(Struct, frozen=True):
     """Earlier processes of a run.
 
     Attributes:
-        run_id: of the run.
-        settings: as in `run.json`; empty for a new run.
+        run_id: id of the run.
+        settings: settings in `run.json`; empty for a new run.
         processes: their number.
         duration_ms: their total duration.
         started: start of the first one, from `run.json`; None for a new run.
         agent_versions: name of a target → versions of its agents.
-        labels_sha256: of the labels that decide its gates; None: it had no gates.
+        labels_sha256: hash of the labels that decide its gates; None without gates.
     """
 
     run_id: str = ""
@@ -88,27 +88,27 @@ class PreviousRun(Struct, frozen=True):
 
 
 def results_directory(root: Path) -> Path:
-    """The directory of all runs of a repository, which need not exist."""
+    """Return the directory of all runs of a repository, which need not exist."""
     return root / ".agentv" / "results"
 
 
 def new_run_id(now: datetime) -> str:
-    """An id such as `20261121T140322Z-7f3a`: the time, in UTC, and four random digits."""
+    """Return an id such as `20261121T140322Z-7f3a`: the time in UTC and four random hex digits."""
     return f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
 
 
 def holds_run(path: Path) -> bool:
-    """Return true if a run was begun in this directory."""
+    """Whether a run was started in this directory."""
     return any((path / name).exists() and (path / name).stat().st_size for name in (RUN, INDEX, JOURNAL))
 
 
 def without_record(run: Path) -> str:
-    """The message for a run whose `run.json` is missing."""
+    """Return the error message for a run whose `run.json` is missing."""
     return f"the run {run.name} has no {RUN} any more: it was removed, so the run's settings are lost"
 
 
 def read_document(path: Path) -> dict[str, Json]:
-    """`run.json` or `summary.json`.
+    """Read `run.json` or `summary.json`.
 
     Raises:
         StoreError: the file is missing, or is not a JSON object.
@@ -118,10 +118,10 @@ def read_document(path: Path) -> dict[str, Json]:
 
 
 def document_in(path: Path, content: bytes) -> dict[str, Json]:
-    """The object in the bytes of a `run.json` or `summary.json`.
+    """Return the object in the content of a `run.json` or `summary.json`.
 
     Raises:
-        DamagedRecordError: they hold none.
+        DamagedRecordError: the content is not a JSON object.
     """
     try:
         found = msgspec.json.decode(content)
@@ -133,10 +133,10 @@ def document_in(path: Path, content: bytes) -> dict[str, Json]:
 
 
 def is_being_written(path: Path) -> bool:
-    """Return true if a process holds the lock of a run directory.
+    """Whether a process holds the lock of a run directory.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the lock cannot be checked.
     """
     if not (path / JOURNAL).exists():
         return False
@@ -152,11 +152,11 @@ class RunDirectory(Closing, Struct):
     """The directory of one run, locked until `close`. A context manager.
 
     Attributes:
-        path: absolute.
-        run_id: of the run.
-        lock: descriptor of the file that is locked; -1 after `close`.
-        redactor: takes secrets out of all that is written here.
-        repaired: what was found damaged in it when it was opened.
+        path: absolute path.
+        run_id: id of the run.
+        lock: descriptor of the locked file; -1 after `close`.
+        redactor: removes secrets from everything that is written.
+        repaired: messages about damage that was repaired when it was opened.
     """
 
     path: Path
@@ -169,12 +169,12 @@ class RunDirectory(Closing, Struct):
     def create(
         cls, root: Path, now: datetime, *, out: Path | None = None, redactor: Redactor | None = None
     ) -> RunDirectory:
-        """A new run's directory: `out`, else one named by the new run's id under `root`'s results.
+        """Create the directory of a new run: `out`, or else one named after the run's id in the results of `root`.
 
-        Its `run.json` holds `schema_version` and `run_id` from the start.
+        Its `run.json` has `schema_version` and `run_id` from the start.
 
         Raises:
-            StoreError: it cannot be made, or already holds a run.
+            StoreError: it cannot be created, or already contains a run.
         """
         if out is None:
             path = _make_in(results_directory(root), now)
@@ -183,7 +183,7 @@ class RunDirectory(Closing, Struct):
             path, run_id = out.absolute(), new_run_id(now)
             with refusals("make", path):
                 make_private(path)
-                if not any(path.iterdir()):  # one that holds files of others keeps git's view of them
+                if not any(path.iterdir()):  # do not hide the user's own files from git
                     ignore(path)
         with _closing_on_error(_locked(path)) as lock:
             if holds_run(path):
@@ -194,10 +194,10 @@ class RunDirectory(Closing, Struct):
 
     @classmethod
     def open(cls, path: Path, *, redactor: Redactor | None = None) -> RunDirectory:
-        """The directory of a run that was begun, to go on with it.
+        """Open the directory of an existing run, to resume it.
 
         Raises:
-            StoreError: it is not a run, something else writes to it, or a newer agentv wrote it.
+            StoreError: it is not a run, another process is writing to it, or a newer agentv wrote it.
         """
         path = path.absolute()
         if not (path / RUN).is_file():
@@ -214,7 +214,7 @@ class RunDirectory(Closing, Struct):
 
     @classmethod
     def _without_record(cls, path: Path, lock: int, redactor: Redactor, error: StoreError) -> RunDirectory:
-        """The directory of a run whose `run.json` is damaged: its answers are worth more than what that said."""
+        """Open the directory of a run with a damaged `run.json`, to save its answers; the settings are lost."""
         aside = path / f"{RUN}.damaged"
         with refusals("mend", path / RUN):
             (path / RUN).replace(aside)
@@ -227,39 +227,39 @@ class RunDirectory(Closing, Struct):
         return made
 
     def write(self, name: str, content: JsonObject) -> None:
-        """Write `run.json` or `summary.json`, whole or not at all. Keys of the old file that `content` lacks stay.
+        """Write `run.json` or `summary.json` atomically. Keys of the old file that `content` lacks are kept.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: the file cannot be written.
         """
         path = self.path / name
         old = read_document(path) if path.exists() else {}
         self.replace(name, self.document({**old, **content}))
 
     def replace(self, name: str, document: bytes) -> None:
-        """Write as `write` does, whatever the old file says.
+        """Replace a file atomically, without keeping anything of the old one.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: the file cannot be written.
         """
         path = self.path / name
         with refusals("write", path):
             write_private(path, document)
 
     def document(self, content: JsonObject) -> bytes:
-        """The bytes of a `run.json` or `summary.json`, without secrets."""
+        """Return the content of a `run.json` or `summary.json`, without secrets."""
         return to_document({key: self.redactor.redact_json(value) for key, value in content.items()})
 
     def close(self) -> None:
-        """Let others write here."""
+        """Release the lock."""
         if self.lock >= 0:
-            fcntl.flock(self.lock, fcntl.LOCK_UN)  # a fork of the caller's code may still have the file open
+            fcntl.flock(self.lock, fcntl.LOCK_UN)  # a fork of user code may still have the file open
             os.close(self.lock)
             self.lock = -1
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporary files of a process that was killed while replacing a file; no other process writes here."""
+    """Remove temporary files of a process that was killed while replacing a file. The caller holds the lock."""
     from agentv.user_code.files import sweep
 
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
@@ -284,27 +284,27 @@ def _make_in(results: Path, now: datetime) -> Path:
             path = results / new_run_id(now)
             try:
                 path.mkdir(mode=DIRECTORY_MODE)
-            except FileExistsError:  # another run of this very second drew the same digits
+            except FileExistsError:  # another run started in the same second and drew the same digits
                 continue
             return path
     raise StoreError(f"cannot create a run directory in {results}: every id is taken")
 
 
 def ignore(directory: Path) -> None:
-    """Have git ignore what is in a directory, unless somebody says otherwise there."""
+    """Make git ignore the content of a directory, unless it has a `.gitignore`."""
     file = directory / ".gitignore"
     if not file.exists():
         file.write_text("*\n", encoding="utf-8")
 
 
 def _locked(path: Path) -> int:
-    """The descriptor that holds the lock of a run directory.
+    """Lock a run directory, and return the descriptor that holds the lock.
 
-    The lock is on the journal: the one file that every run has and that is never replaced.
+    The lock is on the journal, because every run has one and it is never replaced.
     """
     with refusals("open", path / JOURNAL):
         descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
-    deadline = time.monotonic() + LOCK_S  # a run that was killed lets go of the lock a moment later
+    deadline = time.monotonic() + LOCK_S  # a run that was just killed releases its lock a moment later
     with _closing_on_error(descriptor), refusals("lock", path / JOURNAL):
         while True:
             try:
@@ -318,7 +318,7 @@ def _locked(path: Path) -> int:
 
 
 def has_answers(path: Path) -> bool:
-    """Whether there is a journal that holds something."""
+    """Whether a run directory has a journal with a header."""
     try:
         with (path / JOURNAL).open("rb") as file:
             return file.read(len(_JOURNAL_BEGINS)) == _JOURNAL_BEGINS
@@ -337,13 +337,13 @@ def _run_id(record: JsonObject, path: Path) -> str:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Put a file in the place of another, whole or not at all; only its owner reads it.
+    """Write a file atomically, readable only by its owner.
 
     Raises:
-        OSError: the system refuses.
+        OSError: the file cannot be written.
     """
     new = path.with_name(f".{path.name}.new")
-    with open(new_private(new), "wb") as file:  # noqa: PTH123  # a descriptor has no path
+    with open(new_private(new), "wb") as file:  # noqa: PTH123  # a descriptor
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Values to JSON, fast: what JSON cannot say is written as something it can, so no row is lost; types to decode."""
+"""Fast encoding of values as JSON, which replaces what JSON cannot represent so that no row is lost; decoders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from agentv.model.values.json_text import without_breaks
 from agentv.model.values.values import Json
 
 DEEPEST = 200
-"""Levels of nesting beyond which foreign data is cut."""
+"""Maximum levels of nesting; deeper data is replaced by `CUT`."""
 
 CUT = "[nested too deeply]"
 
 
 def _replacement(value: Any) -> Any:
-    """What is written for a value that JSON has no word for. Foreign code, such as its `__str__`, does not run."""
+    """Return a substitute for a value that is not JSON. Foreign code, such as `__str__`, is not called."""
     return dict(value) if isinstance(value, Mapping) else f"<{type(value).__name__}>"
 
 
@@ -29,9 +29,9 @@ _encoder = msgspec.json.Encoder(enc_hook=_replacement)
 
 
 def to_json(row: msgspec.Struct) -> bytes:
-    """The row as one line of JSON, UTF-8, without the line's end.
+    """Return a row as one line of JSON in UTF-8, without a line end.
 
-    Lone surrogates become U+FFFD; NaN and infinities null; a value that is not plain data its type's name.
+    Lone surrogates become U+FFFD, NaN and infinities null, and values that are not plain data the name of their type.
     """
     try:
         return without_breaks(_encoder.encode(row))
@@ -41,14 +41,14 @@ def to_json(row: msgspec.Struct) -> bytes:
 
 
 def to_document(content: Mapping[str, Json]) -> bytes:
-    """The object as a file for people and programs: indented, with an end of line."""
+    """Return an object as indented JSON with a line end, for people and programs."""
     return json.dumps(_plain(content, 0), ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
 
 
 def _plain(value: Any, depth: int) -> Json:
-    """The value rebuilt of what `json.dumps` takes."""
+    """Return a copy of a value that `json.dumps` accepts."""
     if isinstance(value, str):
-        # by way of UTF-16 a pair of surrogates becomes the character that it stands for, a lone one U+FFFD
+        # through UTF-16, a surrogate pair becomes its character, and a lone surrogate becomes U+FFFD
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if value is None or isinstance(value, bool | int | float):
         return None if isinstance(value, float) and not isfinite(value) else value
@@ -62,7 +62,7 @@ def _plain(value: Any, depth: int) -> Json:
 
 
 def _parts(value: Any) -> Any:
-    """A struct of ours or a dataclass of others, field by field under its written name."""
+    """Return the fields of a struct or a dataclass by their encoded names, or a substitute for other values."""
     if isinstance(value, msgspec.Struct):
         return {
             field.encode_name: part
@@ -83,13 +83,13 @@ _PREPARING = Lock()
 
 
 def decodable(kind: type[Decoded]) -> type[Decoded]:
-    """Return the type, which any number of threads may now decode JSON into."""
+    """Return the type after preparing its decoder, so that several threads may decode it."""
     decoder_of(kind)
     return kind
 
 
 def decoder_of(kind: type[Decoded]) -> msgspec.json.Decoder[Decoded]:
-    """Return the decoder of a type, which is made when it is first used: most commands read no rows and no journal."""
+    """Return the decoder of a type, created on first use because most commands read neither rows nor a journal."""
     hashable: Any = kind
     decoder: msgspec.json.Decoder[Decoded] = _prepared(hashable)
     return decoder

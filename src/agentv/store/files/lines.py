@@ -1,4 +1,4 @@
-"""Append-only files of lines, each written completely or repaired after an interruption."""
+"""Append-only files of lines. Incomplete lines are repaired after an interruption."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from agentv.store.files.whole_file import new_private, open_private, refusals
 from agentv.user_code.files import store_error
 
 _READ_AHEAD = 1 << 17
-"""Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""
+"""Size of the read buffer in bytes. Rows have about 2 KB, so the default buffer would hold only four."""
 
 
 _AT_ONCE = 1 << 20
-"""Bytes that are counted at once."""
+"""Size of a block in bytes when reading without lines."""
 
 
 class LineFile:
-    """A file of lines, open for appending, by several threads too.
+    """A file of lines, open for appending. Thread-safe.
 
     Raises:
-        StoreError: it cannot be opened; so for every method, when the system refuses.
+        StoreError: it cannot be opened. Methods raise it if their operation fails.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,40 +37,40 @@ class LineFile:
             self._lock = Lock()
 
     def append(self, lines: bytes) -> None:
-        """Hand whole lines to the system, in one write where it takes them in one."""
+        """Write complete lines, in one system call if possible."""
         with self._lock:
             try:
                 written = os.write(self._fd, lines)
                 while written < len(lines):  # a signal, or the disk is nearly full
                     written += os.write(self._fd, lines[written:])
             except OSError as error:
-                with suppress(OSError):  # half a line must not stand before the next one
+                with suppress(OSError):  # remove the partial line
                     os.ftruncate(self._fd, self.size)
                 raise store_error("write", self.path, error) from error
             self.size += len(lines)
 
     def sync(self) -> None:
-        """Have the system put everything on the disk, and make sure that the file is still there."""
+        """Flush everything to disk, and check that the file still exists."""
         with refusals("write", self.path):
             if os.fstat(self._fd).st_nlink == 0:
                 raise StoreError(f"cannot write {self.path}: it was removed during the run")
             os.fsync(self._fd)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._fd)
 
 
 def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Path) -> int:
-    """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
+    """Move lines of a file to the end of another, and return their number. The file is replaced atomically.
 
     Args:
-        path: of the file.
-        chosen: whether a line is moved, given its number from 1, and itself without its end.
-        destination: the other file, which is created if it is missing.
+        path: path of the file.
+        chosen: decides whether to move a line, from its number (from 1) and its content without the line end.
+        destination: path of the other file, which is created if missing.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: a file cannot be read or written.
     """
     new = path.with_name(f".{path.name}.new")
     moved = 0
@@ -92,10 +92,10 @@ def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Pa
 
 
 def append_private(path: Path, lines: Iterable[bytes]) -> None:
-    """Put lines, each with its end, behind a file, which is made where it is missing.
+    """Append lines, with their line ends, to a private file, which is created if missing.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the file cannot be written.
     """
     with (
         refusals("write", path),
@@ -105,13 +105,13 @@ def append_private(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def _opened_private(descriptor: int) -> BinaryIO:
-    return open(descriptor, "wb", closefd=True)  # a descriptor has no path; who asks closes it
+    return open(descriptor, "wb", closefd=True)  # a descriptor; the caller closes it
 
 
 def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:
-    """Remove everything after the last complete line; returns the number of bytes removed.
+    """Remove an incomplete end of a file, and return the number of bytes removed.
 
-    That is a line without its end, and a last line with an end that is not `whole`. A missing file is left missing.
+    That is a line without a line end, or a last line that is not `whole`. A missing file is not created.
 
     Raises:
         StoreError: the file cannot be read or cut.
@@ -135,7 +135,7 @@ def _end_of_whole_lines(descriptor: int, whole: Callable[[bytes], bool]) -> int:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold something, each with its number from 1, their ends included; none where there is no file.
+    """Return the non-blank lines with their line ends, each with its number from 1; nothing if the file is missing.
 
     Raises:
         StoreError: the file cannot be read.
@@ -144,7 +144,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Read as `read_lines` does; the offset of each line, in bytes, stands first."""
+    """Yield (byte offset, number, line), otherwise like `read_lines`."""
     place = 0
     with refusals("read", path), suppress(FileNotFoundError), path.open("rb", buffering=_READ_AHEAD) as file:
         for number, line in enumerate(file, 1):
@@ -154,7 +154,7 @@ def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """The lines that begin at these places, in bytes, each with its place; none where there is no file.
+    """Yield the lines at these byte offsets, each with its offset; nothing if the file is missing.
 
     Raises:
         StoreError: the file cannot be read.
@@ -166,11 +166,11 @@ def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
 
 
 def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
-    """The whole lines at the end of a file, the last one first, without their ends.
+    """Yield the complete lines at the end of a file, last one first, without line ends.
 
     Args:
-        path: of the file.
-        most: bytes that are read.
+        path: path of the file.
+        most: maximum number of bytes to read.
 
     Raises:
         StoreError: the file cannot be read.
@@ -183,7 +183,7 @@ def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
 
 
 def count_lines(path: Path) -> int:
-    """The number of complete lines in a file; 0 if it does not exist.
+    """Return the number of complete lines in a file; 0 if it is missing.
 
     Raises:
         StoreError: the file cannot be read.

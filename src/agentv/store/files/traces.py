@@ -1,4 +1,4 @@
-"""The files of a trace: `trace.json`, and the native stream beside it as it came."""
+"""The files of a trace: `trace.json`, and beside it the agent's unchanged native stream."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agentv.model.values.trace_document import LARGEST_FILE, TRACE_FILE, documen
 
 
 def artifact(directory: Path, named: str) -> Path | Failure:
-    """The path of a file of a run, or a failure if it is outside the run's directory, also by links.
+    """Return the path of a file of a run, or a failure if it is outside the run's directory, also through symlinks.
 
     Args:
-        directory: of the run.
-        named: relative to it.
+        directory: directory of the run.
+        named: path relative to it.
     """
     root = directory.resolve()
     try:
@@ -33,7 +33,7 @@ def artifact(directory: Path, named: str) -> Path | Failure:
 
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
-    """Where a trace lies; `native_path` is None where it came without a native stream. `sha256`: of `trace.json`."""
+    """Paths of a trace's files; `native_path` is None without a native stream. `sha256` is the hash of `trace.json`."""
 
     trace_path: str
     native_path: str | None = None
@@ -41,12 +41,12 @@ class TraceFiles:
 
 
 def write(trace: Trace, directory: str | Path) -> TraceFiles:
-    """Write `trace.json` and the native stream into a directory, which is made. Older ones are replaced.
+    """Write `trace.json` and the native stream to a directory, which is created. Existing files are replaced.
 
-    What UTF-8 or JSON cannot say is replaced: halves of surrogate pairs by U+FFFD, infinities by null.
+    Lone surrogates become U+FFFD, and infinities null.
 
     Raises:
-        OSError: the system refuses.
+        OSError: a file cannot be written.
     """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,11 +60,11 @@ def write(trace: Trace, directory: str | Path) -> TraceFiles:
 
 
 def read(path: str | Path, *, native: bool = False) -> Trace | Failure:
-    """The trace in a file; `bad-trace` with the line where it is wrong.
+    """Read a trace from a file, or return a failure `bad-trace` that names the line.
 
     Args:
-        path: of a `trace.json`.
-        native: read the native stream beside it, too.
+        path: path of a `trace.json`.
+        native: whether to also read the native stream beside it.
     """
     place = Path(path)
     try:
@@ -79,7 +79,7 @@ def read(path: str | Path, *, native: bool = False) -> Trace | Failure:
 
 
 def _replace_file(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, as a whole or not at all. A link in its place is not followed."""
+    """Write a file atomically, readable only by its owner. An existing symlink is replaced, not followed."""
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     new.unlink(missing_ok=True)
     try:

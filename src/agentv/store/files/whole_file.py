@@ -1,4 +1,4 @@
-"""Files replaced as a whole, and files that only their owner reads; no link leads elsewhere (SPEC section 13)."""
+"""Atomic and private writing of files, which follows no symlinks to other places (SPEC section 13)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DIRECTORY_MODE = 0o700
 
 @contextmanager
 def refusals(action: str, path: Path, more: str = "") -> Iterator[None]:
-    """What the system refuses in the block is said in the words of a user: which action, on which path, and why.
+    """Turn an `OSError` in the block into an error for users that names the action, the path and the reason.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the block raised an `OSError`.
     """
     try:
         yield
@@ -30,13 +30,13 @@ def refusals(action: str, path: Path, more: str = "") -> Iterator[None]:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """A descriptor of a regular file, made where `flags` say so; a symbolic link in its place is refused.
+    """Open a regular file and return its descriptor. Symlinks are refused.
 
-    A file that others may read is closed to them.
+    If the file is opened for writing, permissions of other users are removed.
 
     Raises:
-        StoreError: something that is no file stands there.
-        OSError: the system refuses.
+        StoreError: the path is not a file.
+        OSError: it cannot be opened.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, FILE_MODE)
     found = os.fstat(descriptor)
@@ -44,16 +44,16 @@ def open_private(path: Path, flags: int) -> int:
         os.close(descriptor)
         raise StoreError(f"cannot open {path}: it is not a file")
     if S_ISREG(found.st_mode) and S_IMODE(found.st_mode) & 0o077 and flags & (os.O_WRONLY | os.O_RDWR):
-        with suppress(OSError):  # somebody else's file, or a file system without modes
+        with suppress(OSError):  # another user's file, or a file system without modes
             os.fchmod(descriptor, FILE_MODE)
     return descriptor
 
 
 def new_private(path: Path) -> int:
-    """A descriptor of a file that is new; whatever stood there, such as a link or a leftover, is removed first.
+    """Create a private file and return its descriptor. An existing file or symlink is removed first.
 
     Raises:
-        OSError: the system refuses.
+        OSError: it cannot be created.
     """
     with suppress(FileNotFoundError):
         path.unlink()
@@ -62,10 +62,10 @@ def new_private(path: Path) -> int:
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory that is its owner's alone; those above it are made as usual. One that is there stays as it is.
+    """Create a directory that only its owner can access, and its parents with normal modes, unless it exists.
 
     Raises:
-        OSError: the system refuses.
+        OSError: it cannot be created.
     """
     if not directory.parent.exists():
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -73,11 +73,11 @@ def make_private(directory: Path) -> None:
 
 
 def check_link(path: Path, within: Path | None = None) -> Path:
-    """The real path of a file: a symbolic link may lead to a place below its own directory, or below another one.
+    """Return the real path of a file. A symlink may only point below its own directory, or below `within`.
 
     Raises:
-        StoreError: it leads elsewhere.
-        OSError: the system refuses.
+        StoreError: the symlink points elsewhere.
+        OSError: the path cannot be resolved.
     """
     real = Path(os.path.realpath(path))
     if path.is_symlink():
@@ -88,19 +88,19 @@ def check_link(path: Path, within: Path | None = None) -> Path:
 
 
 def checkout_of(path: Path) -> Path:
-    """The nearest directory above a file that holds `.git` or `.agentv`, else its own."""
+    """Return the nearest directory above a file that contains `.git` or `.agentv`, or else the file's own directory."""
     above = path.absolute().parents
     return next((one for one in above if (one / ".git").exists() or (one / ".agentv").is_dir()), path.parent)
 
 
 def write_whole(path: Path, chunks: Iterable[str]) -> None:
-    """Write a file piece by piece, in UTF-8; it takes the place of an older one when it is whole.
+    """Write a file in UTF-8 from chunks; it replaces an existing file once it is complete.
 
-    A symbolic link stays one: what it points to is written, where that lies below its directory. What UTF-8 cannot say
-    becomes a question mark.
+    A symlink is kept, and its target is written if that is below the symlink's directory. Lone surrogates become
+    question marks.
 
     Raises:
-        StoreError: the system refuses. An older file is then as it was. So too whatever the chunks raise.
+        StoreError: it cannot be written. In this case, or if the chunks raise an error, an existing file is unchanged.
     """
     with refusals("write", path):
         real = check_link(path)
@@ -112,14 +112,14 @@ def write_whole(path: Path, chunks: Iterable[str]) -> None:
                 os.fsync(file.fileno())
             new.replace(real)
         finally:
-            new.unlink(missing_ok=True)  # there only where it did not take the other's place
+            new.unlink(missing_ok=True)  # exists only if an error occurred
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where a file cannot be written. The directory is tried out: what its mode says may not hold.
+    """Raise an error if a file could not be written, by creating one in its directory, since modes can mislead.
 
     Raises:
-        StoreError: something that is no file is there, or the system refuses.
+        StoreError: the path is not a file, or cannot be written.
     """
     with refusals("write", path):
         if path.is_dir():

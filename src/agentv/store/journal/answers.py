@@ -1,21 +1,21 @@
-"""The lines of `journal.jsonl`: every answer received, and the checksum of every row, each with a checksum of its own.
+"""The lines of `journal.jsonl`: all answers received, and the checksums of all rows. Every line has its own checksum.
 
 The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object that begins with
 `crc32`, eight hex digits. The keys that follow determine its kind:
 
-    row, sum    the checksum of a row: the key of a trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
-                time since the run began, over all its processes
-    summary     the CRC-32 of `summary.json`, and of the `index.jsonl` that it is the totals of `rows_bytes`, its size
-    anew        ids of cases that run again: their answers up to here are discarded
-    spent, case what one model call of an agent took that passed the gateway: `spent` is the target, with `token_usage`
+    row, sum    the checksum of a row: the key of the trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
+                time since the run started, over all its processes
+    summary     the CRC-32 of `summary.json`; `rows_bytes` is the size of `index.jsonl` when it was computed
+    anew        ids of cases that run again: their answers in earlier lines are discarded
+    spent, case the usage of one model call of an agent through the gateway: `spent` is the target, with `token_usage`
                 and `cost_usd`
-    key, case   an answer: of which call, for which case; `target` if it reported a cost; `judge`; then `output`,
-                `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` and `context` as the
-                target gave them, `time_to_first_token_ms` where it streamed them, `attempts` where the call was made
-                more than once, `earlier` where it is another run's, and `redacted` where a secret was taken out of it,
-                `metered` where lines with `spent` say what it took
+    key, case   an answer, with the key of the call and the id of the case; `target` if usage was reported; `judge` if a
+                judge gave it; then `output`, `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`,
+                `metadata` and `context` as the target returned them, `time_to_first_token_ms` if it was streamed,
+                `attempts` if there were several, `earlier` if another run received it, `metered` if lines with `spent`
+                have its usage, and `redacted` if a secret was removed from it
 
-The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
+The checksum is zlib's CRC-32 of the line without the line end and without `"crc32":"xxxxxxxx",`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _KEY = b'{"key":"'
 
 
 class AnswerRow(Struct, gc=False):
-    """An answer in the journal. `messages` are the model's own dataclasses, field by field."""
+    """An answer in the journal. `messages` are encoded field by field."""
 
     output: str | None
     messages: Sequence[Message]
@@ -68,7 +68,7 @@ class AnswerRow(Struct, gc=False):
 
 
 class _Head(Struct, gc=False):
-    """How the line of an answer begins."""
+    """The keys at the start of an answer's line."""
 
     key: str
     case: str
@@ -77,7 +77,7 @@ class _Head(Struct, gc=False):
 
 
 class AnswerFacts(Struct, gc=False):
-    """The parts of an answer that are read even if its trial does not need it, such as what a judge's took."""
+    """The keys of an answer that are read from every line, such as the usage of judges."""
 
     key: str
     case: str
@@ -88,7 +88,7 @@ class AnswerFacts(Struct, gc=False):
 
 
 def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
-    """An answer as it is written. `redacted`: secrets were taken out of it, so that it is not what was answered."""
+    """Return an answer as written to the journal. `redacted`: secrets were removed, so it is not the original one."""
     return AnswerRow(
         answer.output,
         answer.messages,
@@ -109,15 +109,15 @@ def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
 def answer_line(
     key: str, case: str, answer: TargetResponse, *, target: str = "", redacted: bool = False, judge: bool = False
 ) -> bytes:
-    """The line of one answer, its end included.
+    """Return the line of an answer, with the line end.
 
     Args:
-        key: of the call.
-        case: the id of the case that it was made for.
-        answer: what came back.
-        target: who gave it; written where it was paid for, so that a run that goes on knows what a call of it takes.
-        redacted: as for `answer_row`.
-        judge: a judge gave it, whose verdict several trials of the case may share.
+        key: key of the call.
+        case: id of the case that the call was made for.
+        answer: the answer.
+        target: name of the target; only written if usage was reported, so that a resumed run knows the cost of a call.
+        redacted: as in `answer_row`.
+        judge: whether a judge gave it; several trials of the case may share its verdict.
     """
     paid = answer.cost_usd is not None or answer.token_usage is not None
     body = b"%b,%b" % (
@@ -128,7 +128,7 @@ def answer_line(
 
 
 class SpentLine(Struct, gc=False):
-    """What one model call of an agent took, and the key of its trial."""
+    """The usage of one model call of an agent, and the key of its trial."""
 
     spent: str
     case: str
@@ -138,13 +138,13 @@ class SpentLine(Struct, gc=False):
 
 
 def spent_line(target: str, case: str, tokens: TokenUsage | None, cost_usd: float | None, trial: str = "") -> bytes:
-    """The line of a model call of an agent, its end included."""
+    """Return the line of a model call of an agent, with the line end."""
     body = to_json(SpentLine(target, case, tokens, cost_usd, trial or UNSET))
     return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
 
 
 def is_spent_line(line: bytes) -> bool:
-    """Return true if a line says what a model call of an agent took."""
+    """Whether a line has the usage of a model call of an agent."""
     return line.startswith(_SPENT, _BODY)
 
 
@@ -155,37 +155,37 @@ class _DiscardLine(Struct, gc=False, rename={"cases": _DISCARDED}):
 
 
 def discard_line(cases: Sequence[str]) -> bytes:
-    """The line that discards the answers for these cases before it, its end included."""
+    """Return the line that discards all earlier answers for these cases, with the line end."""
     body = to_json(_DiscardLine(list(cases)))
     return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
 
 
 def discarded_in(line: bytes) -> list[str] | None:
-    """The cases whose answers a whole line discards; None for any other line."""
+    """Return the cases whose answers a complete line discards, or None for any other line."""
     if not line.startswith(_DISCARD, _BODY):
         return None
     return msgspec.json.decode(b"{" + line[_BODY:], type=_DiscardLine).cases
 
 
 def row_checksum_line(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
-    """The line with the checksum of a row, including its end.
+    """Return the line with the checksum of a row, with the line end.
 
     Args:
-        key: of the trial.
-        row: its line in `index.jsonl`, without its end.
-        at_ms: time since the run began.
+        key: key of the trial.
+        row: its line in `index.jsonl`, without the line end.
+        at_ms: time since the run started.
     """
     body = b'%b%b","sum":"%08x","at_ms":%d}' % (_ROW, key.encode(), crc32(row), at_ms)
     return b"%b%b\n" % (_CHECKSUM % crc32(b"{" + body), body)
 
 
 def is_row_checksum(line: bytes) -> bool:
-    """Return true if a line says that it is the checksum of a row."""
+    """Whether a line has the checksum of a row."""
     return line.startswith(_ROW, _BODY)
 
 
 def row_checksum_in(line: bytes) -> tuple[str, int] | None:
-    """The trial's key and the checksum in a whole line; None for any other line, or one that agentv did not write."""
+    """Return the trial's key and the row's checksum in a complete line, or None for any other or invalid line."""
     if not is_row_checksum(line):
         return None
     key, _, rest = line[_BODY + len(_ROW) :].partition(b'"')
@@ -196,30 +196,30 @@ def row_checksum_in(line: bytes) -> tuple[str, int] | None:
 
 
 class SummaryChecksum(Struct, gc=False, frozen=True):
-    """The checksum of a `summary.json`, eight hex digits, and the size of the rows that it is the totals of."""
+    """The checksum of a `summary.json`, eight hex digits, and the size of the rows that it was computed from."""
 
     summary: str
     rows_bytes: int
 
 
 def summary_checksum_line(content: bytes, rows_bytes: int) -> bytes:
-    """The line with the checksum of a `summary.json`, its end included.
+    """Return the line with the checksum of a `summary.json`, with the line end.
 
     Args:
-        content: of the file.
-        rows_bytes: size of the rows that it is the totals of.
+        content: content of the file.
+        rows_bytes: size of the rows that it was computed from.
     """
     body = to_json(SummaryChecksum(f"{crc32(content):08x}", rows_bytes))
     return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
 
 
 def is_summary_checksum(line: bytes) -> bool:
-    """Return true if a line says that it is the checksum of `summary.json`."""
+    """Whether a line has the checksum of `summary.json`."""
     return line.startswith(_SUMMARY, _BODY)
 
 
 def summary_checksum_in(line: bytes) -> SummaryChecksum | None:
-    """What a whole line, without its end, says of `summary.json`; None for any other line, or a damaged one."""
+    """Return the checksum of `summary.json` in a line without line end; None for any other or a damaged line."""
     if not is_summary_checksum(line) or (body := verified(line)) is None:
         return None
     try:
@@ -233,10 +233,13 @@ class _Timed(Struct, gc=False):
 
 
 def elapsed_in(line: bytes) -> float | None:
-    """Time since the run began, in ms, at a line with the checksum of a row; None for any other line, or a damaged one.
+    """Return the time since the run started, in ms, in a line with the checksum of a row.
 
     Args:
-        line: without its end.
+        line: the line, without the line end.
+
+    Returns:
+        The time; None for any other or a damaged line.
     """
     if row_checksum_in(line) is None or (body := verified(line)) is None:
         return None
@@ -244,32 +247,32 @@ def elapsed_in(line: bytes) -> float | None:
 
 
 def verified(line: bytes) -> bytes | None:
-    """The JSON of a line without its own checksum; None if that checksum is wrong."""
+    """Return the JSON of a line without its checksum, or None if the checksum is wrong."""
     body = b"{" + line[_BODY:]
     return body if line[:_BODY] == _CHECKSUM % crc32(body) else None
 
 
 def facts_in(line: bytes) -> AnswerFacts:
-    """The facts of the answer in a whole line."""
+    """Return the facts of the answer in a complete line."""
     return decoder_of(AnswerFacts).decode(b"{" + line[_BODY:])
 
 
 def is_redacted(body: bytes) -> bool:
-    """Return true if secrets were taken out of the answer in the JSON of a line."""
+    """Whether secrets were removed from the answer in the JSON of a line."""
     return body.endswith(b',"redacted":true}')
 
 
 def answer_of(body: bytes) -> tuple[str, TargetResponse]:
-    """The key and the answer in the JSON of a line: field for field what was given to `answer_line`."""
+    """Return the key and the answer in the JSON of a line, equal to those given to `answer_line`."""
     row = msgspec.json.decode(body)
     return row["key"], answer_in(row)
 
 
 def answer_in(row: Mapping[str, Any]) -> TargetResponse:
-    """The answer that an object of JSON holds.
+    """Return the answer in a JSON object.
 
     Raises:
-        LookupError, TypeError, ValueError: it holds none.
+        LookupError, TypeError, ValueError: it is not an answer.
     """
     usage = row["token_usage"]
     return TargetResponse(
@@ -299,7 +302,7 @@ def _message(row: dict[str, Any]) -> Message:
 
 
 def _block(row: dict[str, Any]) -> Block:
-    """A content block; its keys determine its type."""
+    """Return a content block, whose type is determined by its keys."""
     if "text" in row:
         return FileBlock(**row)
     if "sha256" in row:

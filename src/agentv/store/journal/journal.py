@@ -1,7 +1,7 @@
 """The store of a run: answers in `journal.jsonl`, rows in `index.jsonl` (SPEC section 13).
 
-A crash of the process loses no answer, a power cut at most those of the last 100 ms. A row that is lost is made again
-from its answer.
+A crash of the process loses no answers, and a power failure at most those of the last 100 ms. Lost rows are recreated
+from their answers.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Journal(Closing):
     """The store of a run on disk. A context manager; use it from one thread.
 
     Attributes:
-        repaired: torn lines that were cut off, and rows that were quarantined, one sentence each.
+        repaired: messages about incomplete lines that were removed and rows that were quarantined.
 
     Args:
-        directory: of the run, and locked.
-        root: absolute path of the repository root; rows show paths below it relative to it.
-        counts: gets every row as it is written, so that totals need not be read from files that others can change.
-        clock: seconds from some point, which no setting of the date moves.
-        before_ms: how long the processes before this one took.
+        directory: directory of the run, which is locked.
+        root: absolute path of the repository root; rows have paths relative to it.
+        counts: called with every row that is written, so that totals need not be read from files that others can edit.
+        clock: a monotonic clock, in seconds.
+        before_ms: total duration of the run's earlier processes.
 
     Raises:
-        StoreError: a file cannot be opened, or is not a journal; so for every method, when the system refuses.
+        StoreError: a file cannot be opened, or is not a journal. Methods raise it if a file cannot be read or written.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class Journal(Closing):
         self._counts = counts
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
-        self._reader: JournalReader | None = None  # of the answers of earlier processes, once they are loaded
+        self._reader: JournalReader | None = None  # reads answers of earlier processes, once loaded
         self._accounted: AccountedAnswers | None = None
         self.repaired = (*directory.repaired, *cut_torn_lines(directory.path))
         self._files = JournalFiles(directory.path)
 
     @property
     def damaged(self) -> int:
-        """Lines of the journal that `load_answers` skipped because their checksum is wrong."""
+        """Number of lines of the journal that `load_answers` skipped because their checksum is wrong."""
         return 0 if self._reader is None else self._reader.damaged
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer: it is with the system when this returns."""
+        """Write an answer to the journal. A crash of the process after this call cannot lose it."""
         if answer.earlier and self.holds(call.key):
             return
         case, judge = call.request.case_id, bool(call.request.nonces)
@@ -89,7 +89,7 @@ class Journal(Closing):
         self._files.append_answer(line)
 
     def spend(self, case_id: str, target: str, call: UsageStep, trial: str = "") -> None:
-        """Keep what a model call of an agent took."""
+        """Write the usage of a model call of an agent."""
         redactor = self._directory.redactor
         line = spent_line(target, case_id, call.tokens, call.cost_usd, trial)
         if redactor.found_in(line):
@@ -97,9 +97,9 @@ class Journal(Closing):
         self._files.append_answer(line)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer that the run received before it was resumed; None before `load_answers`.
+        """Return the answer to a call that the run received before it was resumed, or None. Needs `load_answers`.
 
-        It is marked `earlier` if a row reports its cost already.
+        It is marked `earlier` if a row already includes its cost.
         """
         found = None if self._reader is None else self._reader.answer(call.key)
         if found is None or self._accounted is None or call not in self._accounted:
@@ -107,17 +107,17 @@ class Journal(Closing):
         return replace(found, earlier=True)
 
     def holds(self, key: str) -> bool:
-        """Return true if there is such an answer, by its hash alone: it is not read."""
+        """Whether there is a stored answer with this key. Does not read it."""
         return self._reader is not None and key in self._reader
 
     def load_answers(self) -> int:
-        """Read what this run was answered before; how many answers it was.
+        """Index the answers that this run received before, and return their number.
 
-        A line whose checksum is wrong is skipped and counted in `damaged`: its call is made again. A row whose checksum
-        is wrong is quarantined: its trial is graded again.
+        A line with a wrong checksum is skipped and counted in `damaged`; its call is made again. A row with a wrong
+        checksum is quarantined; its trial is graded again.
 
         Raises:
-            StoreError: there are rows, and the journal holds neither their checksums nor any answer.
+            StoreError: there are rows, but the journal has neither their checksums nor any answers.
         """
         from agentv.store.journal.journal_reader import JournalReader
 
@@ -135,17 +135,17 @@ class Journal(Closing):
         return len(reader)
 
     def take_up(self, again: Callable[[RowHead], bool], planned: Callable[[Container[str]], Container[str]]) -> int:
-        """Move the rows of earlier processes that no longer count to `history.jsonl`.
+        """Move rows of earlier processes that no longer count to `history.jsonl`.
 
-        Those are rows of trials that run again, and the answers of their cases are discarded; rows of trials that are
-        not planned any more; and of several rows of one trial all but the last. If this is interrupted, they stay.
+        These are rows of trials that run again, for whose cases the answers are discarded; rows of trials that are no
+        longer planned; and all but the last of several rows of one trial. If interrupted, the rows stay in place.
 
         Args:
-            again: whether the trial of a row runs again.
-            planned: returns, of the keys of finished trials, those whose rows count.
+            again: decides whether the trial of a row runs again.
+            planned: given the keys of finished trials, returns those that are still planned.
 
         Returns:
-            How many trials are not planned any more.
+            The number of trials that are no longer planned.
         """
         path, discarded = self._directory.path, dict[str, str]()
         finished, others, undrawn = set[str](), set[str](), set[str]()
@@ -166,16 +166,16 @@ class Journal(Closing):
         if moved or replaced:
             self._files.move_rows(lambda number, line: number in replaced or key_of_row(line) in moved, HISTORY)
         if self._reader is not None:
-            from agentv.store.journal.journal_reader import AccountedAnswers  # only of a run that is resumed
+            from agentv.store.journal.journal_reader import AccountedAnswers  # only needed on resume
 
             history = (line for _, line in read_lines(path / HISTORY))
             self._accounted = AccountedAnswers(self._reader, history, (line for _, line in self._files.rows()))
         return len(outdated)
 
     def finish(self, result: TrialResult) -> TrialResult:
-        """Keep the row of a finished trial. One that was skipped has no row, so that a resume runs it.
+        """Write the row of a finished trial. Skipped trials get no row, so that they run when the run is resumed.
 
-        One that was not needed has a row, which says so.
+        A trial that was not drawn (`NOT_DRAWN`) does get a row.
         """
         redactor = self._directory.redactor
         if result.status == "skipped" and (result.error is None or result.error.code != NOT_DRAWN):
@@ -193,26 +193,26 @@ class Journal(Closing):
         return result
 
     def finished(self) -> Iterator[str]:
-        """The keys of the trials that have a row, in the order of the file."""
+        """Yield the keys of the trials that need not run again, in the order of their rows."""
         self._files.write_rows()
         return finished_keys(self._directory.path / INDEX)
 
     def write_summary(self, summary: JsonObject) -> None:
-        """Write `summary.json`, after its checksum: without one it does not count.
+        """Write the checksum of `summary.json` to the journal, then the file, which does not count without it.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: a file cannot be written.
         """
         document = self._directory.document(summary)
         self._files.append_summary_checksum(document)
         self._directory.replace(SUMMARY, document)
 
     def flush(self) -> None:
-        """Write what is buffered, and have the journal on the disk."""
+        """Write buffered rows, and flush the journal to disk."""
         self._files.flush()
 
     def close(self) -> None:
-        """Write what is buffered, have it all on the disk, and close the files."""
+        """Write buffered rows, flush everything to disk, and close the files."""
         with ExitStack() as closing:
             if self._reader is not None:
                 closing.callback(self._reader.close)

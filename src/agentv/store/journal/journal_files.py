@@ -1,7 +1,7 @@
 """The two files that a run appends to: `journal.jsonl` and `index.jsonl`.
 
-An answer is with the system (write(2)) when `append_answer` returns, and on the disk at most 100 ms later. Rows are
-buffered, and a row is written after the checksum that the journal holds of it: without one it does not count.
+`append_answer` returns after write(2), and the answer is on disk at most 100 ms later. Rows are buffered. A row is
+written after its checksum in the journal, because it does not count without one.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from agentv.store.journal.answers import (
 
 
 class BackgroundFlusher(Struct):
-    """Does `work` soon after `wake`, and then at most once in `every_s` seconds.
+    """A thread that calls `work` soon after `wake`, at most once in `every_s` seconds.
 
     Attributes:
-        failure: the error that the work failed with; nothing is done after it.
+        failure: the error raised by `work`, after which it is not called again.
     """
 
     work: Callable[[], None]
@@ -42,7 +42,7 @@ class BackgroundFlusher(Struct):
     _thread: Thread | None = None
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Request a call of `work`."""
         if not self._wanted.is_set():
             self._wanted.set()
             if self._thread is None:
@@ -50,7 +50,7 @@ class BackgroundFlusher(Struct):
                 self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, once what it does now is done."""
+        """Stop the thread after its current work, and wait for it."""
         self._stopping.set()
         self._wanted.set()
         if self._thread is not None:
@@ -70,20 +70,20 @@ class BackgroundFlusher(Struct):
 
 
 SYNC_EVERY_S = 0.1
-"""Seconds between two fsyncs of the journal, and for which a row may stay in the buffer."""
+"""Seconds between two fsyncs of the journal, and maximum time of a row in the buffer."""
 
 BUFFERED_BYTES = 256_000
-"""Bytes of rows that are written without waiting for the next flush."""
+"""Size of buffered rows from which they are written without waiting for the next flush."""
 
 
 class JournalFiles:
     """The journal and the index of a run, open for appending.
 
     Args:
-        run: the directory of the run.
+        run: directory of the run.
 
     Raises:
-        StoreError: a file cannot be opened; so for every method, when the system refuses.
+            StoreError: a file cannot be opened. Methods raise it if a file cannot be read or written.
     """
 
     def __init__(self, run: Path) -> None:
@@ -100,10 +100,10 @@ class JournalFiles:
             self._answers.append(HEADER)
 
     def check(self) -> None:
-        """Raise what the last flush in the background failed with.
+        """Raise the error of the last flush in the background, if it failed.
 
         Raises:
-            StoreError: it failed.
+            StoreError: the flush failed.
         """
         if self._flusher.failure is not None:
             raise self._flusher.failure
@@ -115,12 +115,12 @@ class JournalFiles:
         self._flusher.wake()
 
     def append_row(self, key: str, row: bytes, at_ms: float) -> None:
-        """Buffer a row, given without its line end, and its checksum.
+        """Buffer a row and its checksum.
 
         Args:
-            key: of the trial.
-            row: the line of the index.
-            at_ms: time since the run began.
+            key: key of the trial.
+            row: line of the index, without the line end.
+            at_ms: time since the run started.
         """
         with self._lock:
             self._rows.append(row)
@@ -132,25 +132,25 @@ class JournalFiles:
             self._flusher.wake()
 
     def discard_answers(self, cases: Sequence[str]) -> None:
-        """Note in the journal, on the disk, that the answers for these cases are not to be used again."""
+        """Record in the journal, and on disk, that earlier answers for these cases are discarded."""
         self._answers.append(discard_line(cases))
         self._answers.sync()
 
     def append_summary_checksum(self, summary: bytes) -> None:
-        """Write what is buffered, and note in the journal, on the disk, which `summary.json` belongs to the rows."""
+        """Write buffered rows, then record the checksum of their `summary.json` in the journal, and on disk."""
         self.write_rows()
         self._answers.append(summary_checksum_line(summary, self._index.size))
         self._answers.sync()
 
     def rows(self) -> Iterator[tuple[int, bytes]]:
-        """The lines of the index, each with its number from 1; what is buffered is not among them."""
+        """Yield the lines of the index, each with its number from 1, without buffered ones."""
         return read_lines(self._run / INDEX)
 
     def move_rows(self, chosen: Callable[[int, bytes], bool], file: str) -> int:
-        """Move rows to another file of the run; how many.
+        """Move rows to another file of the run, and return their number.
 
         Args:
-            chosen: whether a row moves, given the number of its line and the line without its end.
+            chosen: decides whether to move a row, from the number of its line and the line without the line end.
             file: name of the other file.
         """
         self._index.close()
@@ -160,7 +160,7 @@ class JournalFiles:
             self._index = LineFile(self._run / INDEX)
 
     def write_rows(self) -> None:
-        """Write the buffered rows, after their checksums. If the system refuses, they stay buffered for another try."""
+        """Write the buffered rows, after their checksums. If that fails, they stay buffered."""
         with self._lock:
             if self._rows:
                 self._answers.append(b"".join(self._checksums))
@@ -170,12 +170,12 @@ class JournalFiles:
                 self._buffered = 0
 
     def flush(self) -> None:
-        """Write the buffered rows, and have the journal on the disk."""
+        """Write the buffered rows, and flush the journal to disk."""
         self.write_rows()
         self._answers.sync()
 
     def close(self) -> None:
-        """Write what is buffered, have both files on the disk, and close them."""
+        """Write the buffered rows, flush both files to disk, and close them."""
         if not self._open:
             return
         self._open = False
@@ -188,10 +188,10 @@ class JournalFiles:
 
 
 def cut_torn_lines(run: Path) -> Iterator[str]:
-    """Remove incomplete last lines; one sentence for each removed line.
+    """Remove incomplete last lines, and yield a message for each.
 
     Raises:
-        StoreError: the file is not a journal, or the system refuses.
+        StoreError: the file is not a journal, or a file cannot be read or written.
     """
     for name, is_whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json), (HISTORY, _is_json)):
         cut = cut_torn_end(run / name, is_whole)
@@ -216,7 +216,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def quarantined(rows: int) -> str:
-    """Description of rows that were moved to `rejected.jsonl` because their checksum is wrong."""
+    """Return the message about rows that were moved to `rejected.jsonl` because their checksum is wrong."""
     if rows == 1:
         return f"{INDEX}: 1 row was changed after it was written: moved to {REJECTED}; its trial is graded again"
     reason = "rows were changed after they were written"

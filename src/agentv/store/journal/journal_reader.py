@@ -1,6 +1,6 @@
-"""Reader of an earlier run's journal: the positions of its answers, and the checksums of its rows.
+"""Reader of the journal of a run: the positions of its answers, and the checksums of its rows.
 
-Some 40 bytes are kept for each, so that a million of them fit.
+It holds about 40 bytes for each in memory, so that a million fit.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _NOTHING = Amount()
 
 
 def amount_of(cost_usd: float | None, tokens: TokenUsage | None) -> Amount:
-    """The cost of a call in dollars and its tokens; zero if it did not say."""
+    """Return the cost of a call in US dollars and its tokens; zero if not reported."""
     total = 0 if tokens is None else total_tokens(tokens)
     return Amount(cost_usd or 0.0, total)
 
 
 class _AnswerPositions:
-    """Where the answers of a journal begin, by the hashes of their keys; of several under one key, the last."""
+    """Offsets of the answers in a journal by the hashes of their keys; the last one if a key has several."""
 
     def __init__(self) -> None:
         self._numbers = NumberedHashes()
@@ -58,7 +58,7 @@ class _AnswerPositions:
         return len(self._offsets)
 
     def add(self, key: str, case: int, offset: int) -> None:
-        """An answer begins here. `case`: the hash of the case it is for."""
+        """Add the offset of an answer. `case` is the hash of the case's id."""
         number = self._numbers.number(hash(key))
         if number == len(self._offsets):
             self._offsets.append(offset)
@@ -67,11 +67,11 @@ class _AnswerPositions:
             self._offsets[number] = offset
 
     def discard(self, cases: list[str], offset: int) -> None:
-        """The answers for these cases that begin before the offset are not to be used."""
+        """Discard the answers for these cases before the offset."""
         self._discarded.update(dict.fromkeys(map(hash, cases), offset))
 
     def find(self, key: str) -> int | None:
-        """The offset of the answer under a key, in bytes; None if none is usable."""
+        """Return the byte offset of the answer under a key, or None if there is none that may be used."""
         number = self._numbers.find(hash(key))
         if number is None or self._discarded.get(self._cases[number], -1) > self._offsets[number]:
             return None
@@ -79,7 +79,7 @@ class _AnswerPositions:
 
 
 class _RowChecksums:
-    """The checksums of rows in a journal, each with the offset of the first line that holds it."""
+    """Checksums of rows in a journal, each with the offset of its first line."""
 
     def __init__(self) -> None:
         self._numbers = NumberedHashes()
@@ -89,31 +89,31 @@ class _RowChecksums:
         return len(self._numbers)
 
     def add(self, checksum: tuple[str, int], offset: int) -> None:
-        """A line holds the checksum of the row of a trial."""
+        """Add the checksum of a row (trial key, CRC-32) with the offset of its line."""
         if self._numbers.number(hash(checksum)) == len(self._offsets):
             self._offsets.append(offset)
 
     def find(self, row: bytes) -> int | None:
-        """The offset of the checksum of a row, in bytes, or None. The row has no line end."""
+        """Return the byte offset of the checksum of a row, given without the line end, or None."""
         number = self._numbers.find(hash((key_of_row(row), crc32(row))))
         return None if number is None else self._offsets[number]
 
 
 class JournalReader:
-    """The answers of a `journal.jsonl` by their keys; of several under one key, the last.
+    """The answers in a `journal.jsonl` by their keys; the last one if a key has several.
 
     Attributes:
-        run: the directory of the run.
-        run_id: of the run, by its directory's name.
-        judged: hash of a case → what the answers of judges for it took, discarded ones among them.
-        damaged: lines whose checksum is wrong, or that do not belong in a journal: they hold no answer.
-        redacted: the keys of calls whose answers held a secret: what is left of them is not given.
+        run: directory of the run.
+        run_id: id of the run, from the name of its directory.
+        judged: hash of a case → usage of the answers of judges for it, including discarded ones.
+        damaged: number of lines whose checksum is wrong, or that do not belong in a journal.
+        redacted: keys of calls whose answers contained a secret, and are therefore not returned.
 
     Args:
-        path: of the journal; what is appended to it later is not read.
+        path: path of the journal; later additions are not read.
 
     Raises:
-        StoreError: it cannot be read; so for `answer`.
+        StoreError: it cannot be read. Also from `answer`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -141,7 +141,7 @@ class JournalReader:
             if line != HEADER and not line.isspace():
                 try:
                     self._add(line, offset)
-                except (ValueError, msgspec.DecodeError):  # it has a checksum, but agentv did not write it
+                except (ValueError, msgspec.DecodeError):  # it has a valid checksum, but was not written by agentv
                     self.damaged += 1
             offset += len(line)
 
@@ -159,13 +159,13 @@ class JournalReader:
         case = hash(facts.case)
         if facts.judge and not facts.earlier:
             self.judged[case] = self.judged.get(case, _NOTHING) + amount_of(facts.cost_usd, facts.token_usage)
-        if is_redacted(line.rstrip(b"\n")):  # it is not what was answered
+        if is_redacted(line.rstrip(b"\n")):  # not the original answer
             self.redacted.add(facts.key)
         else:
             self._answers.add(facts.key, case, offset)
 
     def answer(self, key: str) -> TargetResponse | None:
-        """The answer under a key, or None if it is missing, damaged, or a secret was removed from it."""
+        """Return the answer under a key, or None if it is missing or damaged, or if a secret was removed from it."""
         offset = self._answers.find(key)
         if offset is None:
             return None
@@ -180,23 +180,23 @@ class JournalReader:
 
     @property
     def has_checksums(self) -> bool:
-        """True if the journal holds the checksum of any row at all; one that was emptied holds none."""
+        """Whether the journal has any checksums of rows; it has none if it was emptied."""
         return len(self._rows) > 0
 
     def checksum_position(self, row: bytes) -> int | None:
-        """The offset of the checksum of a row, in bytes; None if it was changed. The row has no line end."""
+        """Return the byte offset of the checksum of a row, given without the line end; None if the row was changed."""
         return self._rows.find(row)
 
     def answer_position(self, key: str) -> int | None:
-        """The offset of the usable answer under a key, in bytes, or None."""
+        """Return the byte offset of the answer under a key, or None if there is none that may be used."""
         return self._answers.find(key)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer to a call."""
+        """Return the answer to a call, or None."""
         return self.answer(call.key)
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Nothing: it is another run's journal."""
+        """Do nothing, because this is the journal of another run."""
 
     def close(self) -> None:
         """Close the file."""
@@ -204,14 +204,14 @@ class JournalReader:
 
 
 _ROUNDING_USD = 1e-10
-"""What sums of floats may differ by."""
+"""Tolerance when comparing sums of floats."""
 
 
 class AccountedAnswers:
-    """The answers of a journal that are in superseded rows, which count for nothing but what they cost.
+    """The answers in a journal whose cost is already included in superseded rows.
 
     Args:
-        reader: of the journal.
+        reader: reader of the journal.
         superseded: lines of `history.jsonl`.
         current: lines of `index.jsonl`.
     """
@@ -228,7 +228,7 @@ class AccountedAnswers:
                 self._subtract(row_in(line))
 
     def _subtract(self, row: Row) -> None:
-        """A row reports what its judges took."""
+        """Subtract the judges' usage that a row reports from what is unreported."""
         case = hash(row.test_id)
         if case in self._unreported:
             reported = amount_of(row.judge_cost_usd, row.judge_token_usage)
@@ -238,15 +238,15 @@ class AccountedAnswers:
         position = self._reader.checksum_position(line)
         if position is None:
             return
-        with suppress(ValueError):  # whoever sums up reports what is wrong with it
+        with suppress(ValueError):  # the code that computes totals reports invalid rows
             row = row_in(line)
             self._subtract(row)
-            # a judge does not know which target it judges, so any row of the case will do
+            # a judge's call does not depend on the target, so any row of the case may include it
             for trial in ((row.suite, row.test_id, row.target, row.prompt_id, row.sample), (row.test_id,)):
                 self._last[trial] = max(position, self._last.get(trial, 0))
 
     def __contains__(self, call: Call) -> bool:
-        """Whether the answer to a call is in one of the rows; a judge's is taken to be in one from then on."""
+        """Whether a row includes the cost of the answer to a call. A judge's answer counts as reported from then on."""
         case = hash(call.request.case_id)
         if call.request.nonces and case in self._unreported:
             return self._is_reported(call, case)
@@ -271,7 +271,7 @@ def _difference(whole: Amount, part: Amount) -> Amount:
 
 def _trial_of(call: Call) -> tuple[str | int | None, ...]:
     request = call.request
-    if request.nonces:  # only judges are asked with texts that are new for each call
+    if request.nonces:  # only calls of judges have nonces
         return (request.case_id,)
     suite, *about = request.suite.split("\0")
     target = about[-1] if about[:1] == [USER] else call.target
@@ -289,12 +289,12 @@ class _AnswerCost(Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class JournalSpending:
-    """The cost and tokens of the answers of a journal.
+    """The cost and tokens of the answers in a journal.
 
     Attributes:
-        total: all together.
-        largest: name of a target → the most that one of its answers took, of those that report it; lines without a
-            target are under an empty name.
+        total: total of all answers.
+        largest: name of a target → largest reported usage of one of its answers; lines without a target are under an
+            empty name.
     """
 
     total: Amount
@@ -305,9 +305,9 @@ _answer_cost = msgspec.json.Decoder(_AnswerCost)
 
 
 def spent_in(journal: Path) -> JournalSpending:
-    """Over all answers that a run was given, those that it asked for again later among them.
+    """Return the spending on all answers that a run received, including those that were discarded later.
 
-    Answers of other runs cost nothing here. A damaged line counts as none.
+    Answers from other runs and damaged lines do not count.
 
     Raises:
         StoreError: the file cannot be read.
@@ -322,7 +322,7 @@ def spent_in(journal: Path) -> JournalSpending:
             if row_checksum_in(line) is not None or discarded_in(line) is not None:
                 continue
             answer = _answer_cost.decode(body)
-        except (ValueError, msgspec.DecodeError):  # it has a checksum, but agentv did not write it
+        except (ValueError, msgspec.DecodeError):  # it has a valid checksum, but was not written by agentv
             continue
         if not answer.earlier and not answer.metered:
             target = answer.target or answer.spent

@@ -1,6 +1,6 @@
-"""Verification of the rows and the totals of a stored run against the checksums in its journal.
+"""Verification of the rows and totals of a stored run against the checksums in its journal.
 
-The journal holds no checksum of a row that was edited or added. Rows are verified before numbers are made of them.
+The journal has no checksum of a row that was edited or added. Rows are verified before totals are computed from them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from agentv.store.journal.answers import (
 from agentv.store.rows.reading import is_torn, key_of_row
 
 _TAIL = 1 << 16
-"""Bytes at the end of a journal that hold the checksum of `summary.json`: it is written last."""
+"""Bytes at the end of a journal to search for the checksum of `summary.json`, which is written last."""
 
 
 def check_rows(run: Path) -> None:
-    """Refuse a run with rows whose checksum is not in its journal.
+    """Raise an error if a run has rows whose checksum is not in its journal.
 
     Raises:
-        StoreError: it has some; the text names the first of them. So too if a file cannot be read.
+        StoreError: there is such a row, the first of which the message names, or a file cannot be read.
     """
     if next(read_lines(run / INDEX), None) is None:
         return
@@ -52,10 +52,10 @@ class StoredSummary(NamedTuple):
     """The `summary.json` of a run.
 
     Attributes:
-        path: of the file.
-        content: its bytes.
-        verified: agentv wrote it, and the rows have the same size as then; False: the journal has no checksum of it,
-            or rows were added or removed since.
+        path: path of the file.
+        content: content of the file.
+        verified: whether agentv wrote it, and the rows still have the same size. False if the journal has no checksum
+            of it, or if rows were added or removed since.
     """
 
     path: Path
@@ -64,16 +64,16 @@ class StoredSummary(NamedTuple):
 
     @property
     def document(self) -> JsonObject:
-        """Its object.
+        """The object in the file.
 
         Raises:
-            DamagedRecordError: it is no JSON object.
+            DamagedRecordError: it is not a JSON object.
         """
         return document_in(self.path, self.content)
 
 
 def stored_summary(run: Path) -> StoredSummary | None:
-    """The `summary.json` of a run; None if it has none, as one that was killed.
+    """Return the `summary.json` of a run; None if it has none, for example because it was killed.
 
     Raises:
         DamagedRecordError: it was changed after agentv wrote it.
@@ -95,14 +95,14 @@ def stored_summary(run: Path) -> StoredSummary | None:
 
 
 def _size(index: Path) -> int:
-    """Bytes of the rows; 0 where there is no file."""
+    """Return the size of the rows in bytes; 0 if the file is missing."""
     with refusals("read", index), suppress(FileNotFoundError):
         return index.stat().st_size
     return 0
 
 
 def _summary_checksum(journal: Path) -> SummaryChecksum | None:
-    """The last one in a journal. It follows the rows, and where others follow it, they count."""
+    """Return the last checksum of a summary in a journal; None if rows were written after it."""
     for line in last_lines(journal, _TAIL):
         if (found := summary_checksum_in(line)) is not None:
             return found

@@ -1,1 +1,1 @@
-"""Rows of `index.jsonl`, written and read."""
+"""Reading and writing rows of `index.jsonl`."""

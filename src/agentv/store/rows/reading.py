@@ -1,4 +1,4 @@
-"""Rows read back from the files of a run, and which of them later rows replaced."""
+"""Reading of rows from the files of a run, and finding those that were replaced by later rows."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class _Version(msgspec.Struct, gc=False):
 _NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OF_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
-"""How a row begins its error; a text in which this stands has its quotes escaped."""
+"""Start of the error in the row of an interrupted trial. It cannot occur in texts, where quotes are escaped."""
 
 
 class RowHead(RowKey, gc=False):
-    """How the trial of a row ended, for readers that do not need the rest."""
+    """The keys of a row that say how its trial ended, for readers that do not need the rest."""
 
     status: Status = "skipped"
     error: FailureRow | None = None
@@ -47,8 +47,8 @@ class RowHead(RowKey, gc=False):
     def is_finished(self) -> bool:
         """Whether the trial passed, failed or errored, and need not run again.
 
-        Interrupted ones do, and those that stopped a target: whatever made it refuse everything, such as a wrong key,
-        is fixed before the run is resumed.
+        Interrupted trials run again, and so do those that stopped a target: its problem, such as a wrong key, is
+        presumably fixed when the run is resumed.
         """
         error = self.error
         again = error is not None and (error.stops or error.code == RUN_INTERRUPTED)
@@ -59,7 +59,7 @@ K = TypeVar("K", Row, RowHead)
 
 
 def row_in(line: bytes) -> Row:
-    """The row in a line.
+    """Return the row in a line.
 
     Raises:
         ValueError: it is not a row; the message says why.
@@ -72,7 +72,7 @@ def _row_as(kind: type[K], line: bytes) -> K:
     try:
         row = decoder_of(kind).decode(line)
     except _NO_ROW as error:
-        refuse_newer(_version_of(line))  # which explains any other shape
+        refuse_newer(_version_of(line))  # a newer version may have another structure
         raise ValueError(str(error)) from error
     refuse_newer(row.schema_version)
     return row
@@ -86,13 +86,13 @@ def _version_of(line: bytes) -> int:
 
 
 def refuse_newer(version: int) -> None:
-    """Raise a StoreError if the version of a row's format is above ours."""
+    """Raise a `StoreError` if a row has a newer format version than ours."""
     if version > SCHEMA_VERSION:
         raise StoreError(f"written by a newer agentv (format {version}; this one reads up to {SCHEMA_VERSION})")
 
 
 def key_in(line: bytes) -> RowKey | None:
-    """What identifies the trial of a line of `index.jsonl`; None if it is not a row."""
+    """Return the keys that identify the trial of a line of `index.jsonl`, or None if it is not a row."""
     try:
         return decoder_of(RowKey).decode(line)
     except _NO_ROW:
@@ -100,30 +100,30 @@ def key_in(line: bytes) -> RowKey | None:
 
 
 def key_of_row(line: bytes) -> str | None:
-    """The trial key in a line of `index.jsonl`; None if it is not a row."""
+    """Return the trial's key in a line of `index.jsonl`, or None if it is not a row."""
     found = key_in(line)
     return found.key if found is not None else None
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Iterate over the rows of an `index.jsonl`; a missing file has none. See `read_lines_as`."""
+    """Yield the rows of an `index.jsonl`; none if the file is missing. See `read_lines_as`."""
     return (row for _, row in read_placed_rows(path))
 
 
 def read_placed_rows(path: Path, without: Container[int] = ()) -> Iterator[tuple[int, Row]]:
-    """The rows of an `index.jsonl`, each after the byte offset of its line. See `read_lines_as`."""
+    """Yield (byte offset, row) for the rows of an `index.jsonl`. See `read_lines_as`."""
     return read_lines_as(row_in, path, without)
 
 
 def read_lines_as(read: Callable[[bytes], T], path: Path, without: Container[int] = ()) -> Iterator[tuple[int, T]]:
-    """What each line of a file of rows contains, after the byte offset of the line.
+    """Yield (byte offset, content) for each line of a file of rows.
 
-    An incomplete last line is skipped: its writer was interrupted, or is still writing.
+    An incomplete last line is skipped, because the writer was interrupted or is still writing it.
 
     Args:
-        read: returns what a line contains; raises as `row_in`.
-        path: of the file; a missing file has no lines.
-        without: numbers of lines, from 1, that are skipped.
+        read: returns the content of a line; raises as `row_in` does.
+        path: path of the file; a missing file has no lines.
+        without: numbers of lines to skip, from 1.
 
     Raises:
         StoreError: a line is not a row, or a newer agentv wrote it; the message names the line.
@@ -143,27 +143,27 @@ def read_lines_as(read: Callable[[bytes], T], path: Path, without: Container[int
 
 
 def is_torn(line: bytes) -> bool:
-    """Return true if a line has no end: its writer was cut off, or is about to write the rest."""
+    """Whether a line has no line end, because the writer was interrupted or is still writing it."""
     return not line.endswith(b"\n")
 
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
-    """The error for a line that cannot be read."""
+    """Return the error for a line that is not a row."""
     return StoreError(f"{path}:{number}: not a row of a run: {error}")
 
 
 def read_heads(path: Path) -> Iterator[RowHead]:
-    """How the trials of an `index.jsonl` ended. See `read_lines_as`."""
+    """Yield the heads of the rows of an `index.jsonl`. See `read_lines_as`."""
     return (head for _, head in read_lines_as(partial(_row_as, RowHead), path))
 
 
 def finished_keys(path: Path) -> Iterator[str]:
-    """The keys of the trials that need not run again. See `read_lines_as`."""
+    """Yield the keys of the trials that need not run again. See `read_lines_as`."""
     return (head.key for head in read_heads(path) if head.is_finished)
 
 
 def count_interrupted(path: Path) -> int:
-    """The number of rows of agents that were interrupted, whose trials run again.
+    """Return the number of rows of interrupted trials, which run again.
 
     Raises:
         StoreError: the file cannot be read.
@@ -179,7 +179,7 @@ def count_interrupted(path: Path) -> int:
 
 
 _AT_ONCE = 1 << 16
-"""Bytes that are searched at once: few enough that their memory is used again, not allocated again."""
+"""Size of a block to search, small enough that its memory is reused."""
 
 
 def is_of_interrupted(line: bytes) -> bool:
@@ -188,7 +188,7 @@ def is_of_interrupted(line: bytes) -> bool:
 
 
 def replaced_lines(path: Path) -> frozenset[int]:
-    """The numbers, from 1, of the lines whose trial has a row further down. They are few: reruns move them away.
+    """Return the numbers, from 1, of lines whose trial has a later row. They are few, because reruns move them away.
 
     Raises:
         StoreError: the file cannot be read.
@@ -199,7 +199,7 @@ def replaced_lines(path: Path) -> frozenset[int]:
     for number, line in read_lines(path):
         key = key_in(line)
         if key is None:
-            continue  # whoever reads the row says what is wrong with it
+            continue  # readers of the rows report it
         place = numbers.number(text_hash(key.trial))
         if place == len(last):
             last.append(number)
@@ -210,12 +210,12 @@ def replaced_lines(path: Path) -> frozenset[int]:
 
 
 def replaced_rows(run: Path) -> Iterator[Row]:
-    """The rows of `history.jsonl`, each once, without those that stand in `index.jsonl` too.
+    """Yield the rows of `history.jsonl` without duplicates and without those that are also in `index.jsonl`.
 
-    A process that is killed while it moves rows leaves them in both files, and the next one moves them once more.
+    A process that is killed while moving rows leaves them in both files, and the next one moves them again.
 
     Raises:
-        StoreError: a file cannot be read, or a line is no row; the text names it.
+        StoreError: a file cannot be read, or a line is not a row; the message names it.
     """
     path = run / HISTORY
     pending = {hash(line) for _, line in read_lines(path)}
@@ -229,7 +229,7 @@ def replaced_rows(run: Path) -> Iterator[Row]:
                 yield row_in(line)
             except ValueError as error:
                 if is_torn(line):
-                    return  # cut off while rows were moved: they still stand in the index
+                    return  # interrupted while moving rows, which are still in the index
                 raise not_a_row(path, number, error) from error
 
 
@@ -238,11 +238,11 @@ _PLACE = Packed(">Q")
 
 
 class FileOrder:
-    """Orders rows by eval file, case, prompt, target, variant and sample, each as the suites of a run have them.
+    """Sort order of rows: by eval file, case, prompt, target, variant and sample, each in the order of the suites.
 
     Args:
-        record: `run.json` of the run.
-        root: absolute path of the repository root, which paths in it are relative to; empty: all paths are.
+        record: content of the run's `run.json`.
+        root: absolute path of the repository root, for absolute paths of rows; empty if paths of rows are relative.
     """
 
     def __init__(self, record: JsonObject, root: str = "") -> None:
@@ -254,7 +254,7 @@ class FileOrder:
         self._variants = _ranks(_names(suites, "variants", "name"))
 
     def key(self, row: Row) -> bytes:
-        """A key to sort by. Rows that do not say their case's position stay in the order of the file."""
+        """Return the sort key of a row. Rows without the position of their case keep the order of the file."""
         suite = self.suite(row.eval_path, row.suite)
         if not row.position:
             return _PACKED.pack(suite, 0, 0, 0, 0, 0)
@@ -262,23 +262,23 @@ class FileOrder:
         return _PACKED.pack(suite, row.position, *column, row.sample)
 
     def suite(self, path: str | None, name: str) -> int:
-        """What to sort a suite by."""
+        """Return the rank of a suite."""
         return _rank(self._suites, (path and path.removeprefix(self._root), name))
 
     def column(self, prompt: str | None, target: str, variant: str | None) -> tuple[int, int, int]:
-        """What to sort the prompts, targets and variants of a case by."""
+        """Return the ranks of a prompt, a target and a variant."""
         return _rank(self._prompts, prompt), _rank(self._targets, target), _rank(self._variants, variant)
 
 
 def places_in_order(
     rows: Iterable[tuple[int, Row]], record: JsonObject, rank: Callable[[Row], int] = lambda _: 0
 ) -> array[int]:
-    """Where rows of an `index.jsonl` begin, in bytes, in the order of the eval files.
+    """Return the byte offsets of rows of an `index.jsonl`, in the order of the eval files.
 
     Args:
-        rows: each after the byte offset of its line.
-        record: `run.json` of the run.
-        rank: rows with a lower one, of 0 to 255, come first.
+        rows: (byte offset, row) of each row.
+        record: content of the run's `run.json`.
+        rank: a number from 0 to 255 for each row; rows with lower ones come first.
     """
     order = FileOrder(record)
     keys = [bytes((rank(row),)) + order.key(row) + _PLACE.pack(place) for place, row in rows]
@@ -287,11 +287,11 @@ def places_in_order(
 
 
 def variable_names(index: Path, places: Iterable[int]) -> list[str]:
-    """The names of the variables of rows, in the order in which they appear.
+    """Return the names of the variables in rows, in order of first appearance.
 
     Args:
-        index: the `index.jsonl`.
-        places: where the rows begin, in bytes.
+        index: path of the `index.jsonl`.
+        places: byte offsets of the rows.
     """
     return list(dict.fromkeys(name for _, line in lines_at(index, places) for name in row_in(line).vars))
 
@@ -305,5 +305,5 @@ def _ranks(names: Iterable[Any]) -> dict[Any, int]:
 
 
 def _rank(ranks: dict[Any, int], name: Any) -> int:
-    """The rank of a name; of one that is new, after all others."""
+    """Return the rank of a name; new names are ranked after all others."""
     return ranks.setdefault(name, len(ranks))

@@ -1,4 +1,4 @@
-"""Finished trials from rows, for reports of a stored or resumed run."""
+"""Finished trials restored from rows, for reports of stored and resumed runs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from agentv.store.rows.reading import read_lines_as, row_in
 
 
 def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterator[TrialResult]:
-    """The finished trials of an `index.jsonl`, in the order of their rows.
+    """Yield the finished trials of an `index.jsonl`, in the order of their rows.
 
-    They contain what rows contain: names, scores, checks and positions of assertions, but no options, secrets or
-    settings. They can be shown and counted, but not run. An incomplete last line is skipped.
+    They have what rows have: names, scores, checks and positions of assertions, but no options, secrets or settings.
+    They can be shown and counted, but not run. An incomplete last line is skipped.
 
     Args:
-        path: of the file; a missing file has no rows.
-        root: absolute path of the repository root, which paths in rows are relative to.
-        without: numbers of lines, from 1, that are skipped.
+        path: path of the file; a missing file has no rows.
+        root: absolute path of the repository root, to which paths in rows are relative.
+        without: numbers of lines to skip, from 1.
 
     Raises:
         StoreError: a line is not a row, or a newer agentv wrote it; the message names it.
@@ -42,10 +42,10 @@ def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterato
 
 
 def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[TrialResult]:
-    """Read as `read_results` does, the rows that begin at these byte offsets, in this order.
+    """Yield the finished trials of the rows at these byte offsets, in this order, otherwise like `read_results`.
 
     Raises:
-        StoreError: no row begins at an offset, or a newer agentv wrote it.
+        StoreError: there is no row at an offset, or a newer agentv wrote it.
     """
     for place, line in lines_at(path, places):
         try:
@@ -57,7 +57,7 @@ def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[Tr
 
 
 def result_in(line: bytes, root: str) -> TrialResult:
-    """The finished trial in a line of `index.jsonl`.
+    """Return the finished trial in a line of `index.jsonl`.
 
     Raises:
         ValueError: it is not a row; the message says why.
@@ -78,7 +78,7 @@ class _StoredAssertion:
 
 
 def result_of(row: Row, root: str) -> TrialResult:
-    """The finished trial that a row holds."""
+    """Return the finished trial in a row."""
     messages = messages_from_json(row.input)
     work = _work_of(row)
     found = row.error
@@ -166,7 +166,7 @@ def _trial(row: Row, messages: tuple[Message, ...], root: str) -> Trial:
     )
 
 
-@lru_cache(maxsize=1024)  # as `_absolute`
+@lru_cache(maxsize=1024)
 def _suite(name: str, path: str | None, root: str) -> Suite:
     return Suite(name, (), path=_absolute(path, root) if path else "")
 
@@ -203,6 +203,6 @@ def _grade(row: ScoreRow) -> Grade:
     )
 
 
-@lru_cache(maxsize=1024)  # a few files occur in all rows of a run, and joining paths took a quarter of the time
+@lru_cache(maxsize=1024)  # the rows of a run name only a few files, and joining paths took a quarter of the time
 def _absolute(path: str, root: str) -> str:
     return str(Path(root, path))

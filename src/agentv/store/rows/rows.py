@@ -1,4 +1,4 @@
-"""How a finished trial becomes a row of `index.jsonl`."""
+"""Conversion of finished trials to rows of `index.jsonl`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from agentv.model.values.retrieved import context_json
 from agentv.model.values.values import EMPTY, JsonObject
 
 LONGEST_VARIABLE = 2000
-"""Characters of a variable that a row holds."""
+"""Maximum characters of a variable in a row."""
 
 
 def row_of(result: TrialResult, root: str) -> Row:
-    """The row of a finished trial.
+    """Return the row of a finished trial.
 
     Args:
         result: the trial.
-        root: absolute path of the repository root; the row shows paths below it relative to it.
+        root: absolute path of the repository root; paths in the row are relative to it.
     """
     trial, above = result.trial, root.rstrip("/") + "/"
     case = trial.case
@@ -102,7 +102,7 @@ def _turn_row(answer: TargetResponse) -> TurnRow:
 
 
 def _score_rows(scores: Sequence[Score], above: str) -> list[ScoreRow]:
-    # the hottest loop of a run: five rounds a trial, so attributes are read once and nothing is called that need not be
+    # the hottest loop of a run: attributes are read once, and unnecessary calls are avoided
     rows: list[ScoreRow] = []
     for score in scores:
         entry, grade, span = score.entry, score.grade, score.entry.span
@@ -117,7 +117,7 @@ def _score_rows(scores: Sequence[Score], above: str) -> list[ScoreRow]:
             assertions=grade.checks,
             reason=grade.reason,
             details=grade.details or EMPTY,
-            duration_ms=int(score.duration_ms * 1000) / 1000,  # to the microsecond
+            duration_ms=int(score.duration_ms * 1000) / 1000,  # whole microseconds
             source=f"{span.file.removeprefix(above)}:{span.line}" if span else None,
         )
         if grade.error is not None:
@@ -141,7 +141,7 @@ def _message_row(message: Message) -> JsonObject:
 
 
 def _shown_vars(values: JsonObject) -> dict[str, Any]:
-    """The variables, those that are long cut to their beginning, with their length."""
+    """Return the variables, with long ones cut to their beginning plus their length."""
     shown: dict[str, Any] = {}
     for name, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

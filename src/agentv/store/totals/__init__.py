@@ -1,1 +1,1 @@
-"""Totals computed from rows."""
+"""Totals of runs, computed from rows."""

@@ -1,6 +1,6 @@
-"""Distinct cases, and samples that ended early.
+"""Counts of distinct cases, and totals of cases with sampling until decided.
 
-A case of several targets, prompts or variants counts once, as the worst that it came to: it passes if all pass.
+A case with several targets, prompts or variants counts once, with its worst status: it passes if all of them pass.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ABSENT = 255
 
 
 class _Cases(Struct):
-    """The cases of one group by their numbers, each with the worst outcome so far: a byte for each number.
+    """The cases of one group: number → worst status so far, in one byte each.
 
-    Numbers below the first and above the last of the group take no memory.
+    Only numbers between the first and the last of the group take memory.
     """
 
     _first: int = 0
@@ -57,7 +57,7 @@ class _Cases(Struct):
 
 
 class DistinctCases:
-    """Counts of distinct cases, of a run and of its groups."""
+    """Counts of distinct cases in a run and in its groups."""
 
     def __init__(self, cases: Iterable[TalliedCase]) -> None:
         self._groups: dict[tuple[str, str], _Cases] = defaultdict(_Cases)
@@ -67,29 +67,29 @@ class DistinctCases:
             self._add(case)
 
     def _add(self, case: TalliedCase) -> None:
-        """Take in what a case came to with one target, prompt and variant."""
+        """Add the result of a case with one target, prompt and variant."""
         profile, rank, number = case.profile, _RANKS[case.status], self._numbers.number(case.case)
         named = (("", ""), ("by_suite", profile.suite), ("by_target", profile.target), ("by_prompt", profile.prompt))
         for kind, name in (*named, ("by_variant", profile.variant)):
             if name is not None:
                 self._groups[kind, name].add(number, rank)
-        for tag in profile.tags:  # there may be many, of few cases each
+        for tag in profile.tags:  # there may be many tags with few cases each, so each has its own numbers
             self._groups["by_tag", tag].add(self._of_tags[tag].number(case.case), rank)
 
     def within(self, summary: Summary, planned: Planned, missing: int) -> Summary:
-        """The summary with counts of distinct cases.
+        """Return the summary with counts of distinct cases.
 
         Args:
-            summary: of the run.
-            planned: numbers of distinct cases, by kind of group and by name; the whole has two empty texts.
-            missing: at most so many results of cases have no row: as many cases that seem to have passed did not.
+            summary: summary of the run.
+            planned: kind of group → name → number of distinct cases; the whole run has two empty keys.
+            missing: maximum number of results of cases without a row: that many cases that seem to have passed did not.
         """
         of_run = planned.get("", {}).get("", 0)
         whole = self._groups["", ""].counts(of_run)
         unknown = min(whole.passed, max(0, missing - max(0, of_run - len(self._groups["", ""]))))
         whole = replace(whole, passed=whole.passed - unknown, skipped=whole.skipped + unknown)
         by_suite = self._within("by_suite", summary.by_suite, planned)
-        if len(by_suite) == 1:  # of several, no row tells whose results are missing
+        if len(by_suite) == 1:  # with several suites, it is unknown which of them lacks results
             by_suite = {name: replace(group, cases=whole) for name, group in by_suite.items()}
         return replace(
             summary,
@@ -111,14 +111,14 @@ class DistinctCases:
 
 
 LISTED = 1000
-"""Cases that the summary holds one by one."""
+"""Maximum number of cases listed in the summary."""
 
 
 class EarlyTally(Struct):
-    """Takes in cases, and holds a bounded number of them.
+    """Totals of cases with sampling until decided; holds a limited number of the cases.
 
     Attributes:
-        spared: samples that were not needed.
+        spared: number of samples that were not needed.
     """
 
     spared: int = 0
@@ -130,7 +130,7 @@ class EarlyTally(Struct):
     _listed: list[EarlyCase] = []
 
     def add(self, case: TalliedCase) -> None:
-        """Add a case; one whose samples do not end early is skipped."""
+        """Add a case, unless all its samples run anyway."""
         if case.early is None:
             return
         stopped = case.early.stopped
@@ -149,7 +149,7 @@ class EarlyTally(Struct):
                 self._cut()
 
     def found(self) -> EarlyStops | None:
-        """The totals of the early stops; None if there was none."""
+        """Return the totals, or None if there are no such cases."""
         reasons = self._whys
         if not reasons:
             return None
@@ -174,7 +174,7 @@ class EarlyTally(Struct):
 
 
 def _listed(case: TalliedCase) -> EarlyCase | None:
-    """A case that failed or is undecided; the others passed surely, were not judged, or are not at their end."""
+    """Return the case if it failed or is undecided; None if it passed, was not graded, or still gets samples."""
     counted, early, profile = case.samples, case.early, case.profile
     if counted is None or early is None or early.stopped is None or case.status not in ("passed", "failed"):
         return None
@@ -185,6 +185,6 @@ def _listed(case: TalliedCase) -> EarlyCase | None:
 
 
 def _rank(case: EarlyCase) -> tuple[object, ...]:
-    """Failed ones come first, then the worst; what is alike in that by its name, whatever ended first."""
+    """Return the sort key of a case: failed ones first, then by ascending pass rate, then by name."""
     named = (case.suite, case.test_id, case.prompt_id or "", case.target)
     return (case.status, case.stopped.passed / case.stopped.samples, *named)

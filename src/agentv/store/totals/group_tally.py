@@ -1,4 +1,4 @@
-"""The totals of a group of cases: counts, rates and how sure they are (SPEC section 13)."""
+"""The totals of a group of cases: counts, rates and their confidence intervals (SPEC section 13)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
 _SUMMED = ("judged", "passed", "errored", "score", "score_squares", "passed_at_worst", "passed_at_best")
 SCORE_STEPS = 10_000
-"""Scores that are alike in these are held together."""
+"""Scores that are equal when rounded to 1/10,000 are summed together."""
 _ROUNDING = 1e-9
 _DIGITS = 9
-"""Trials end in any order, and the last bits of a sum of scores depend on it."""
+"""Decimal places of results: the last bits of sums depend on the order in which trials ended."""
 
 
 class _Nothing(Struct, frozen=True):
-    """Stands for the estimate of what was not judged."""
+    """Placeholder for an estimate if nothing was graded."""
 
     mean: None = None
     interval: None = None
@@ -38,15 +38,15 @@ _NOTHING = _Nothing()
 
 
 class _Cluster:
-    """Sums over the cases of one cluster, each case with one target, prompt and variant counted once.
+    """Sums over the cases of one cluster, where a case counts once with each target, prompt and variant.
 
     Attributes:
-        known: cases with a rate.
-        rate, score: their pass rates and mean scores.
-        inverse: of their numbers of judged samples.
-        possible: cases with a rate, or with an errored sample.
-        worst, best: their pass rates if all errored samples had failed, and if all had passed.
-        decided, met: cases that passed or failed, and those that passed.
+        known: number of cases with a rate.
+        rate, score: sums of their pass rates and mean scores.
+        inverse: sum of 1 / (number of graded samples).
+        possible: number of cases with a rate or an errored sample.
+        worst, best: sums of their pass rates if all errored samples had failed, and if all had passed.
+        decided, met: numbers of cases that passed or failed, and that passed.
     """
 
     __slots__ = ("best", "decided", "inverse", "known", "met", "possible", "rate", "score", "worst")
@@ -74,7 +74,7 @@ class _Cluster:
             self.best += (passed + errored) / (judged + errored)
 
     def _add_early(self, case: TalliedCase, *, decided: bool) -> None:
-        """Samples that end early lean to where they ended: only cases that are decided have a rate, an unbiased one."""
+        """Add a case with sampling until decided; stopping early biases its share, so an unbiased estimate is used."""
         rate = _unbiased_rate(case) if decided else 0.0
         errored = case.status == "errored"
         self.known += decided
@@ -88,18 +88,18 @@ class _Cluster:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def settled(self, total: float) -> float:
-        """A sum over its cases, whatever their order."""
+        """Return a sum over the cases, rounded so that their order does not matter."""
         return total if self.possible <= 1 else round(total, 12)
 
 
 class _Sums(Struct):
-    """Numbers of cases and trials, and sums over them.
+    """Counts of cases and trials, and sums over them.
 
     Attributes:
-        cases: how many ended with each status.
+        cases: status → number of cases.
         judged, passed, errored: numbers of trials.
-        score, score_squares: over judged trials.
-        passed_at_worst, passed_at_best: cases that would pass if all trials that errored had failed, or had passed.
+        score, score_squares: sums over graded trials.
+        passed_at_worst, passed_at_best: cases that would pass if all errored trials had failed, or had passed.
     """
 
     cases: dict[Status, int]
@@ -113,10 +113,10 @@ class _Sums(Struct):
 
 
 class GroupTally(Struct):
-    """Takes in cases, all of one profile, or other such groups.
+    """Totals of cases with the same profile, or of several such groups.
 
     Attributes:
-        clustered: some cases have more than one trial, or depend on each other; otherwise no cluster is held.
+        clustered: whether some cases have several trials or are not independent; otherwise clusters are not stored.
     """
 
     clustered: bool
@@ -128,7 +128,7 @@ class GroupTally(Struct):
     _keys: set[str] = set()
 
     def add(self, case: TalliedCase) -> None:
-        """Take in a case."""
+        """Add a case."""
         sums, trials = self._sums, case.trials
         sums.cases[case.status] += 1
         sums.judged += trials.judged
@@ -153,7 +153,7 @@ class GroupTally(Struct):
         self._scores[step] = known + number, sum_ + total
 
     def merge(self, profile: Profile, other: GroupTally) -> None:
-        """Take in a group of cases, all of one profile."""
+        """Add a group of cases with the same profile."""
         self._keys.add(profile.clustered_by)
         self._repeated = self._repeated or profile.repeat > 1
         self._early = self._early or other._early
@@ -167,13 +167,13 @@ class GroupTally(Struct):
             self._add_score(step, number, total)
 
     def group(self, planned: int) -> GroupTotals:
-        """The totals of what was merged."""
+        """Return the totals of the merged groups."""
         sums = self._sums
         counts: Counts = counts_of(list(sums.cases.values()), planned)
         decided = counts.passed + counts.failed
         rate = self._rate() or _NOTHING
         met: Estimate | _Nothing = _NOTHING
-        if self._repeated and decided:  # the share of cases that meet the rule for their samples
+        if self._repeated and decided:  # share of cases that pass by the rule for their samples
             met = estimated_rate(Counter((one.decided, one.met) for one in self._clusters.values()))
         score = (None if self._early else self._mean()) or _NOTHING
         judged = sum(one.known for one in self._clusters.values()) if self._early else sums.judged
@@ -198,11 +198,11 @@ class GroupTally(Struct):
         )
 
     def interval_of_all(self, cases: int) -> Interval | None:
-        """The 95 % interval of the pass rate of so many cases, of which the judged ones are a random sample.
+        """Return the 95% interval of the pass rate of `cases` cases, of which the graded ones are a random sample.
 
-        Wilson's, at the effective sample size that the finite population corrects, within what the cases that were not
-        drawn can change, and out to whole cases. Source: W. G. Cochran, "Sampling techniques", 3rd edition (1977),
-        sections 2.6 and 3.6.
+        The Wilson interval at the effective sample size with finite population correction, rounded outwards to whole
+        cases and limited to what the other cases can change. Source: W. G. Cochran, "Sampling techniques", 3rd edition
+        (1977), sections 2.6 and 3.6.
         """
         rate = self._rate()
         known = sum(one.known for one in self._clusters.values()) if self.clustered else self._sums.judged
@@ -214,7 +214,7 @@ class GroupTally(Struct):
         return max(passed, low) / cases, min(passed + left, high) / cases
 
     def _rate(self) -> Estimate | None:
-        """The mean of the cases' pass rates."""
+        """Return the mean of the cases' pass rates."""
         sums = self._sums
         if not self.clustered:
             return estimated_rate({(1, 1): sums.passed, (1, 0): sums.judged - sums.passed}) if sums.judged else None
@@ -225,7 +225,7 @@ class GroupTally(Struct):
         return estimated_mean(kinds) if self._early else estimated_rate(kinds, samples=self._samples(known))
 
     def _mean(self) -> Estimate | None:
-        """The mean of the cases' mean scores."""
+        """Return the mean of the cases' mean scores."""
         sums = self._sums
         if not sums.judged:
             return None
@@ -242,11 +242,11 @@ class GroupTally(Struct):
 
     @staticmethod
     def _samples(known: Collection[_Cluster]) -> float:
-        """The harmonic mean of the cases' numbers of judged samples."""
+        """Return the harmonic mean of the cases' numbers of graded samples."""
         return sum(one.known for one in known) / fsum(one.settled(one.inverse) for one in known)
 
     def _bounds(self) -> Interval | None:
-        """What the pass rate would be if all that errored had failed, and if all had passed."""
+        """Return the pass rates if all errored samples had failed, and if all had passed."""
         sums, found = self._sums, self._clusters.values()
         if not self.clustered:
             return _bounds(sums.passed, sums.passed + sums.errored, sums.judged + sums.errored)
@@ -255,7 +255,7 @@ class GroupTally(Struct):
 
 
 def _unbiased_rate(case: TalliedCase) -> float:
-    """An unbiased estimate of the rate of a case whose samples could end early."""
+    """Return an unbiased estimate of the pass rate of a case whose sampling could stop early."""
     from agentv.stats.samples.deciding import unbiased_rate
 
     rule, stopped = case.profile.rule, case.early.stopped if case.early is not None else None
@@ -271,7 +271,7 @@ def _bounds(least: float, most: float, whole: int) -> Interval | None:
 
 
 def merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:
-    """The cases of several groups, each with their profile."""
+    """Return one tally of several groups, each given with its profile."""
     groups = list(found)
     whole = GroupTally(clustered=any(one.clustered for _, one in groups))
     for profile, outcomes in groups:
@@ -280,7 +280,7 @@ def merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:
 
 
 def one_rule(groups: Iterable[Profile]) -> CaseRule | None:
-    """The rule by which samples became verdicts, where all cases have the same; None: they differ, or end early."""
+    """Return the rule for verdicts of several samples; None if rules differ or sampling may stop early."""
     rules = {(one.repeat, one.aggregate, one.threshold, one.alpha) for one in groups}
     if len(rules) != 1:
         return None
@@ -289,7 +289,7 @@ def one_rule(groups: Iterable[Profile]) -> CaseRule | None:
 
 
 class Cell(NamedTuple):
-    """A combination that trials ran with."""
+    """A combination of target, prompt and variant."""
 
     target: str
     prompt: str | None
@@ -297,14 +297,14 @@ class Cell(NamedTuple):
 
 
 class Spending(Struct):
-    """Sums over rows; None as long as none says. `unpriced` counts those that tell tokens and no price."""
+    """Sums over rows; None if not reported. `unpriced` is the number of rows with tokens but no price."""
 
     _cost: float | None = None
     tokens: TokenUsage | None = None
     unpriced: int = 0
 
     def add(self, cost_usd: float | None, tokens: TokenUsage | None) -> None:
-        """Take in what one row says."""
+        """Add the usage in one row."""
         if cost_usd is not None:
             self._cost = (self._cost or 0.0) + cost_usd
         if tokens is not None:
@@ -312,7 +312,7 @@ class Spending(Struct):
             self.unpriced += cost_usd is None
 
     def merge(self, other: Spending) -> None:
-        """Take in the sums of other rows."""
+        """Add the sums of other rows."""
         if other._cost is not None:
             self._cost = (self._cost or 0.0) + other._cost
         if other.tokens is not None:
@@ -321,12 +321,12 @@ class Spending(Struct):
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars."""
+        """Cost in US dollars; None if no row reports a price."""
         return None if self._cost is None else round(self._cost, 10)
 
 
 class Spent(Struct):
-    """Costs of some rows. `reused`: how many have an answer that was paid for elsewhere."""
+    """Usage of some rows. `reused` is the number of rows whose answer was paid for elsewhere."""
 
     targets: Spending = field(default_factory=Spending)
     judges: Spending = field(default_factory=Spending)
@@ -334,7 +334,7 @@ class Spent(Struct):
     reused: int = 0
 
     def add(self, row: Row) -> None:
-        """Take in a row."""
+        """Add a row."""
         if row.reused:  # another run paid for the answer
             self.reused += 1
         else:
@@ -343,7 +343,7 @@ class Spent(Struct):
         self.users.add(row.user_cost_usd, row.user_token_usage)
 
     def merge(self, other: Spent) -> None:
-        """Take in other rows."""
+        """Add other rows."""
         self.targets.merge(other.targets)
         self.judges.merge(other.judges)
         self.users.merge(other.users)
@@ -351,16 +351,16 @@ class Spent(Struct):
 
 
 class SpentByCell(Struct):
-    """Costs of the rows of a run, by what their trials ran with."""
+    """Usage of the rows of a run, by target, prompt and variant."""
 
     _cells: dict[tuple[str, str | None, str | None], Spent] = field(default_factory=lambda: defaultdict(Spent))
 
     def add(self, row: Row) -> None:
-        """Take in a row."""
+        """Add a row."""
         self._cells[row.target, row.prompt_id, row.variant].add(row)
 
     def of(self, cells: Container[tuple[str, str | None, str | None]] | None = None) -> Spent:
-        """The costs of some cells; None: of all rows."""
+        """Return the usage of some cells, or of all rows by default."""
         whole = Spent()
         for cell, spent in self._cells.items():
             if cells is None or cell in cells:

@@ -1,6 +1,6 @@
-"""Targets, prompts and variants of a run side by side, and skills by activation, out of rows.
+"""The matrix of targets, prompts and variants of a run, and the activation of skills, computed from rows.
 
-Imported where a run has several: most runs do not pay for it.
+Only imported when needed, because most runs have only one of each.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from agentv.store.totals.group_tally import Cell, GroupTally, SpentByCell, merge
 from agentv.store.totals.tally import Profile, Tally, case_of
 
 FEWEST_FOR_P95 = 20
-"""Answers; of fewer the 95th percentile is the slowest one."""
+"""Minimum number of answers for a 95th percentile; with fewer it would just be the slowest one."""
 
 _DIGITS = 10
 _P50, _P95 = 0, 2
-"""Places in the percentiles of a distribution."""
+"""Indexes in the percentiles of a distribution."""
 
 
 class MatrixTally:
@@ -33,8 +33,8 @@ class MatrixTally:
 
     Args:
         groups: the cases of the run.
-        tally: its trials.
-        spent: its costs.
+        tally: the trials of the run.
+        spent: the usage of the run.
     """
 
     def __init__(self, groups: Iterable[tuple[Profile, GroupTally]], tally: Tally, spent: SpentByCell) -> None:
@@ -51,10 +51,10 @@ class MatrixTally:
                 self._prices[cell].append(price)
 
     def matrix(self, summary: Summary) -> RunMatrix:
-        """The matrix, without comparisons; names are sorted, for rows tell no other order.
+        """Return the matrix without comparisons. Names are sorted, because rows do not have another order.
 
         Args:
-            summary: of the run, whose totals of targets, prompts and variants are taken over.
+            summary: summary of the run, from which totals of targets, prompts and variants are copied.
         """
         columns = list(zip(*self._groups, strict=True))
         targets, prompts, variants = (sorted(set(names), key=_none_last) for names in columns)
@@ -72,7 +72,7 @@ class MatrixTally:
     def _by(
         self, place: int, names: Collection[str | None], known: Mapping[str, GroupTotals]
     ) -> tuple[MatrixGroup, ...]:
-        """The groups of the cells with these names at that place."""
+        """Return the groups of the cells by the name at index `place` of each cell."""
         if len(names) < 2:
             return ()
         cells = {name: [cell for cell in self._groups if cell[place] == name] for name in names}
@@ -104,7 +104,7 @@ class MatrixTally:
 
 
 def cell_of(profile: Profile) -> Cell:
-    """The cell of the cases of a profile: target, prompt and variant."""
+    """Return the cell of a profile."""
     return Cell(profile.target, profile.prompt, profile.variant)
 
 
@@ -113,14 +113,14 @@ def _none_last(name: str | None) -> tuple[bool, str]:
 
 
 HALF = 0.5
-"""Share of its judged samples in which a query loads a skill, so that it counts as loading it."""
+"""Minimum share of its graded samples in which a query must load a skill to count as loading it."""
 
 
 class ActivationTally:
-    """Takes in rows of queries; of several rows of one trial the last counts.
+    """Tally of rows of queries; the last of several rows of one trial counts.
 
     Attributes:
-        cases: the queries, as `TalliedCase.case` has them.
+        cases: the queries, as in `TalliedCase.case`.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class ActivationTally:
         self._skills: dict[str, Sequence[str]] = {}
 
     def add(self, row: Row) -> None:
-        """Take in one row; that of another case of the tag is skipped."""
+        """Add a row, unless it has the tag but is not a query."""
         if not {"query", "skill"} <= row.metadata.keys() or row.status == "skipped":
             return
         score = next((one for one in row.scores if one.type == TAG and "loaded" in one.details), None)
@@ -143,7 +143,7 @@ class ActivationTally:
         samples[row.sample] = score.details["loaded"] if judged and score is not None else None
 
     def found(self) -> Iterator[Activation]:
-        """What the queries of each suite came to, with each target and variant."""
+        """Yield the results of the queries of each suite with each target and variant."""
         for (suite, target, variant), queries in sorted(self._queries.items()):
             judged = [one for name in queries if (one := self._query(suite, name, queries[name])) is not None]
             skills = self._skills.get(suite, ())
@@ -152,7 +152,7 @@ class ActivationTally:
 
     def _query(self, suite: str, name: str, samples: dict[int, Sequence[str] | None]) -> Query | None:
         loaded = [one for one in samples.values() if one is not None]
-        if len(loaded) < len(samples):  # as its verdict: an errored sample errs the case
+        if len(loaded) < len(samples):  # like the verdict: an errored sample makes the case errored
             return None
         skills = dict.fromkeys(skill for one in loaded for skill in one)
         shares = {skill: sum(skill in one for one in loaded) / len(loaded) for skill in skills}

@@ -1,7 +1,7 @@
-"""Totals of a run, computed from its rows and from nothing else (SPEC sections 10 and 13).
+"""Totals of a run, computed only from its rows (SPEC sections 10 and 13).
 
-Rows stream through; per trial 42 bytes are kept. The last row of a trial counts (a rerun adds a second one), while
-what was spent is summed over all of them.
+Rows are streamed, and 42 bytes per trial are kept. The last row of a trial counts (a rerun adds a second one), but
+costs are summed over all of them.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 
 class PlannedCounts(Struct, frozen=True):
-    """The numbers of cases and trials to run. What has no row in the end counts as skipped.
+    """Planned numbers of cases and trials. Those without a row in the end count as skipped.
 
-    `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
-    rows tell. `targets` are those of suites with several targets; `several` is whether a case may have several results:
-    of targets, prompts or variants. `drawn_from` is how many cases these were drawn from at random; 0: they were not.
+    `by_suite`, `by_target` and `by_tag` are numbers of cases by name; for groups that are not listed, cases with rows
+    are counted. `targets` are those of suites with several targets. `several` is whether a case may have several
+    results, by target, prompt or variant. `drawn_from` is the number of cases from which these were drawn at random;
+    0 if they were not.
     """
 
     cases: int = 0
@@ -60,15 +61,15 @@ def summarize(
     processes: int = 1,
     replaced: Iterable[Row] = (),
 ) -> Summary:
-    """The totals over the rows of a run.
+    """Return the totals of a run from its rows.
 
     Args:
-        rows: in the order of the file.
-        run_id: of the run that they are of.
-        planned: how much there was to do.
-        duration_ms: how long the run took; rows overlap in time, so they cannot say it.
-        processes: how many it took, one after the other.
-        replaced: rows that do not count any more, but for what they cost.
+        rows: the rows in the order of the file.
+        run_id: id of the run.
+        planned: planned numbers of cases and trials.
+        duration_ms: duration of the run, which does not follow from rows because trials run concurrently.
+        processes: number of successive processes of the run.
+        replaced: rows that no longer count, except for their costs.
     """
     counts = RunCounts()
     for row in replaced:
@@ -79,14 +80,14 @@ def summarize(
 
 
 class RunCounts(Struct):
-    """The totals of a run while it goes: rows are taken in as they are written, and not read back from the disk."""
+    """Running totals of a run: rows are added as they are written, instead of being read back from disk."""
 
     _tally: Tally = field(default_factory=Tally)
     _spent: SpentByCell = field(default_factory=SpentByCell)
     _activation: ActivationTally | None = None
 
     def add(self, row: Row) -> None:
-        """One more row."""
+        """Add a row."""
         self._spent.add(row)
         self._tally.add(row)
         if TAG in row.tags:
@@ -97,24 +98,24 @@ class RunCounts(Struct):
             self._activation.add(row)
 
     def failed_queries(self, suite: str) -> int:
-        """How many distinct queries of a suite's `activation` failed."""
+        """Return the number of distinct queries of a suite's `activation` that failed."""
         queries = self._activation.cases if self._activation is not None else ()
         failed = (one for one in self._tally.cases() if one.profile.suite == suite and one.status == "failed")
         return len({one.case for one in failed if one.case in queries})
 
     def add_replaced(self, row: Row) -> None:
-        """A row that does not count any more, but for what it cost."""
+        """Add only the costs of a row that no longer counts."""
         self._spent.add(row)
 
     def summary(self, *, run_id: str, planned: PlannedCounts, duration_ms: float, processes: int = 1) -> Summary:
-        """The totals so far; the arguments are those of `summarize`."""
+        """Return the totals so far; the arguments are those of `summarize`."""
         tally = self._tally
         groups: dict[Profile, GroupTally] = defaultdict(partial(GroupTally, clustered=tally.clustered))
         repeated: SamplesTally | None = None
         early: EarlyTally | None = None
         for case in tally.cases():
             groups[case.profile].add(case)
-            if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
+            if case.early is not None:  # stopping depended on the results, so shares of its samples are biased
                 if early is None:
                     from agentv.store.totals.distinct import EarlyTally
 
@@ -161,7 +162,7 @@ class RunCounts(Struct):
             activation=() if self._activation is None else tuple(self._activation.found()),
         )
         if tally.several or (planned.several and missing):
-            from agentv.store.totals.distinct import DistinctCases  # most runs have one target and one prompt
+            from agentv.store.totals.distinct import DistinctCases  # not needed by most runs
 
             named = {"by_suite": planned.by_suite, "by_target": of_targets, "by_tag": planned.by_tag}
             summary = DistinctCases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
@@ -174,12 +175,12 @@ class RunCounts(Struct):
 
 
 def take_summary(directory: RunDirectory) -> JsonObject:
-    """Take `summary.json` away, whose rows are about to change; the keys in it that are not ours.
+    """Remove `summary.json`, because its rows are about to change, and return the keys in it that are not agentv's.
 
-    Whoever finds none sums the rows: so totals are never of rows that are gone, however the process ends.
+    Readers that find none compute totals from the rows, so totals are never outdated, however the process ends.
 
     Raises:
-        StoreError: the system refuses.
+        StoreError: the file cannot be read or removed.
     """
     path = directory.path / SUMMARY
     if not path.exists():
@@ -188,7 +189,7 @@ def take_summary(directory: RunDirectory) -> JsonObject:
     try:
         found = read_document(path)
     except DamagedRecordError:
-        found = {}  # it is made again
+        found = {}  # the run will write a new one
     others = {key: value for key, value in found.items() if key not in own}
     with refusals("remove", path):
         path.unlink()
@@ -196,10 +197,10 @@ def take_summary(directory: RunDirectory) -> JsonObject:
 
 
 def summary_in(path: Path, content: bytes) -> Summary:
-    """The totals in the bytes of a `summary.json`; unknown keys are ignored.
+    """Return the totals in the content of a `summary.json`; unknown keys are ignored.
 
     Raises:
-        StoreError: it is no summary.
+        StoreError: it is not a summary.
     """
     try:
         return replace(msgspec.json.decode(content, type=decodable(Summary)), corrected=None)
@@ -210,7 +211,7 @@ def summary_in(path: Path, content: bytes) -> Summary:
 def _grouped(
     found: Iterable[tuple[str, tuple[Profile, GroupTally]]], planned: Mapping[str, int]
 ) -> dict[str, GroupTotals]:
-    """Groups by name, sorted."""
+    """Return the totals of groups by name, sorted."""
     named: dict[str, list[tuple[Profile, GroupTally]]] = defaultdict(list)
     for name, outcomes in found:
         named[name].append(outcomes)

@@ -1,4 +1,4 @@
-"""Outcomes of all trials in 42 bytes each, so that a million fit in memory."""
+"""Results of all trials in 42 bytes each, so that a million fit in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CODES = {status: code for code, status in enumerate(STATUSES)}
 
 
 class Profile(Struct, frozen=True):
-    """The properties that many cases have in common, so that they are held once."""
+    """Properties that many cases share, stored once."""
 
     suite: str
     target: str
@@ -41,21 +41,21 @@ class Profile(Struct, frozen=True):
 
     @property
     def rule(self) -> Rule:
-        """The rule by which samples become the verdict of a case."""
+        """The rule for the verdict of a case from its samples."""
         from agentv.stats.samples.deciding import Rule
 
         return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
 
 
 class Early(Struct, frozen=True):
-    """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
+    """Sampling of a case that may stop early: the number of samples, and why it stopped; None if it has not stopped."""
 
     samples: int
     stopped: SamplingStop | None
 
 
 class Trials(Struct, frozen=True):
-    """Of one case on one target: how many samples were judged, passed, errored; the sum and squares of their scores."""
+    """Samples of one case on one target: numbers by outcome, and the sums of their scores and squared scores."""
 
     judged: int
     passed: int
@@ -67,9 +67,9 @@ class Trials(Struct, frozen=True):
 class TalliedCase(Struct, frozen=True):
     """The verdict of one case on one target, and the results of its samples.
 
-    `case` is the hash of the case itself, whatever it ran with. `samples` is there of a case with several, `early` of
-    one whose samples may end early. `met_at_worst` and `met_at_best` say whether it would pass if all its errored
-    samples had failed, and if all had passed.
+    `case` is the hash of the case without target, prompt and variant. `samples` is set if it has several, and `early`
+    if sampling may stop early. `met_at_worst` and `met_at_best` say whether it would pass if all its errored samples
+    had failed, and if all had passed.
     """
 
     status: Status
@@ -84,7 +84,7 @@ class TalliedCase(Struct, frozen=True):
 
 
 class Tally:
-    """Counts trials and cases out of rows. Of several rows of one trial the last counts."""
+    """Counts trials and cases in rows. The last of several rows of one trial counts."""
 
     def __init__(self) -> None:
         self._numbers = NumberedHashes()
@@ -100,7 +100,7 @@ class Tally:
         self._gates: dict[int, tuple[RequiredGrade, ...]] = {}
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Add a row."""
         case = (row.eval_path, row.suite, row.test_id, row.target, row.prompt_id, row.variant)
         number = self._numbers.number(hash((*case, row.sample)))
         score = nan if row.score is None else row.score
@@ -130,11 +130,11 @@ class Tally:
             self._add_sample(hash(case), number, row)
 
     def trials(self, planned: int) -> Counts:
-        """The number of trials with each status, out of the number that there were to do."""
+        """Return the number of trials with each status; planned ones without a row count as skipped."""
         return counts_of([self._codes.count(code) for code in range(len(STATUSES))], planned)
 
     def answers(self) -> Iterator[tuple[Profile, float, float | None]]:
-        """Every trial with a graded or shown answer: its profile, duration in ms, and price in US dollars."""
+        """Yield the profile, the duration in ms and the price in US dollars of every graded or shown answer."""
         answered = {_CODES[status] for status in ("passed", "failed", "shown")}
         for code, number, duration_ms, price in zip(
             self._codes, self._profile_of, self._durations, self._prices, strict=True
@@ -143,7 +143,7 @@ class Tally:
                 yield self._profiles[number], duration_ms, _known(price)
 
     def cases(self) -> Iterator[TalliedCase]:
-        """Every case on every target, once."""
+        """Yield every case once with each target, prompt and variant."""
         profiles = self._profiles
         ended = zip(self._codes, self._scores, self._profile_of, self._clusters, self._cases, strict=True)
         for code, score, number, cluster, case in ended:
@@ -163,16 +163,16 @@ class Tally:
 
     @property
     def clustered(self) -> bool:
-        """True if a case has more than one trial, or depends on others: otherwise each is a cluster of its own."""
+        """Whether a case has several trials or is not independent; otherwise each case is a cluster of its own."""
         return self.several or any(one.repeat > 1 or one.clustered_by != CASE for one in self._profiles)
 
     @property
     def several(self) -> bool:
-        """True if a case may have several results: of targets, prompts or variants."""
+        """Whether a case may have several results, by target, prompt or variant."""
         return len({(one.target, one.prompt, one.variant) for one in self._profiles}) > 1
 
     def missing(self, planned: int) -> int:
-        """At most how many results of cases have no row, of so many trials that there were to do."""
+        """Return the maximum number of results of cases without a row, given the number of planned trials."""
         trials = max(0, planned - len(self._codes))
         return -(-trials // min((one.repeat for one in self._profiles), default=1))
 
@@ -184,7 +184,7 @@ class Tally:
         if gates:
             self._gates[number] = gates
         else:
-            self._gates.pop(number, None)  # a row that stands in place of another
+            self._gates.pop(number, None)  # of an earlier row
 
     def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> TalliedCase:
         from agentv.stats.samples.case_samples import CaseSamples
@@ -212,7 +212,7 @@ class Tally:
 
 
 def case_of(row: Row) -> int:
-    """The hash of the case of a row, whatever it ran with."""
+    """Return the hash of a row's case, without target, prompt and variant."""
     return hash((row.eval_path, row.suite, row.test_id))
 
 
@@ -226,7 +226,7 @@ def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool
     failed = Sample("failed", 0.0, tuple(RequiredGrade(gate.mark, 0.0) for gate in gates))
     passed = Sample("passed", 1.0, tuple(RequiredGrade(gate.mark, gate.mark) for gate in gates))
     worst, best = ([other if one.status == "errored" else one for one in samples] for other in (failed, passed))
-    if rule.alpha is not None:  # its samples go on, and may end it otherwise
+    if rule.alpha is not None:  # more samples would have run and could give either verdict
         return False, True
     return verdict_over(worst, rule) == "passed", verdict_over(best, rule) != "failed"
 
@@ -236,7 +236,7 @@ def _known(score: float) -> float | None:
 
 
 def counts_of(by_code: list[int], planned: int) -> Counts:
-    """Counts out of numbers in the order of `STATUSES`; what was planned and did not end is skipped."""
+    """Return counts from numbers in the order of `STATUSES`; planned ones that did not finish count as skipped."""
     passed, failed, errored, skipped, shown = by_code
     total = max(planned, passed + failed + errored + skipped + shown)
     return Counts(total, passed, failed, errored, total - passed - failed - errored - shown, shown)
