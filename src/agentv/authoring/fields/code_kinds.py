@@ -116,7 +116,7 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
 
 
 _KEY_OF_OUTPUT = lazy_pattern(r"output(?:\.[A-Za-z_]\w*|\[-?\d+\])*\.[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[-?\d+\])*")
-"""`output.a.b`: a path, as the answer is text, in which an expression finds no keys."""
+"""`output.a.b`, which is read as a path: the answer is text, so an expression would find no keys in it."""
 
 
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:

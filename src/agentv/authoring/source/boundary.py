@@ -24,7 +24,7 @@ UNQUOTED: Final = "the file is outside the repository, so its content is not sho
 _CODE = (".py", ".sh", ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 
 KEPT_DIRECTORIES = 4096
-"""Directories whose resolved path is cached."""
+"""Maximum number of directories whose resolved path is cached."""
 
 
 GIT_URL = lazy_pattern(r"https?://(?P<user>[^/@\s]*@)?(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
@@ -33,7 +33,7 @@ FindCheckout = Callable[[RepositoryFile], "Checkout | Unavailable"]
 
 
 def no_repositories(wanted: RepositoryFile) -> Checkout | Unavailable:
-    """Raise, where repositories are never fetched."""
+    """Raise RuntimeError: the FindCheckout of contexts that never fetch a repository."""
     raise RuntimeError(f"{wanted.name} is needed, but repositories cannot be fetched here")  # a bug
 
 

@@ -32,7 +32,7 @@ TABLES = (*PARQUET, *ARROW, *EXCEL)
 """Suffixes of files that hold a table with typed values."""
 
 KEPT_PATHS = 4096
-"""Cached path lookups. The cache is bounded so that memory does not grow with the number of cases."""
+"""Maximum number of cached path lookups, so that memory does not grow with the number of cases."""
 
 SKIPPED_DIRECTORIES = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
 """Names of directories that are not searched for eval files."""
@@ -67,7 +67,7 @@ def is_exam(path: str) -> bool:
 
 
 def is_code(path: str) -> bool:
-    """Whether a file has a suffix of code or is executable."""
+    """Whether a file has a source-code suffix or is executable."""
     return path.endswith((*SCRIPTS, *_OTHER_CODE)) or os.access(path, os.X_OK)
 
 

@@ -407,7 +407,7 @@ def mask_keys_in(text: str) -> str:
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:
-    """Report a target's settings that hold a secret in plain text instead of a placeholder, by their keys."""
+    """Report a target's settings whose key denotes a secret and whose value is plain text, not a placeholder."""
     for key, scalar in _texts_under_secrets(MapNode(dict(items), {}, NOWHERE), "", ""):
         if scalar.at is not NOWHERE and not (report.hints and any(_keys_in(scalar.text))):
             report.warning(CODE, scalar, f"'{key}' is written in plain text here", hint=_HINT)

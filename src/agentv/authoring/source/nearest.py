@@ -132,7 +132,7 @@ def provider_name(written: str) -> str:
 
 
 def type_name(written: str) -> tuple[str, bool]:
-    """The canonical name of an assertion type, and whether prefixes `not-` invert it."""
+    """The canonical name of an assertion type, and whether its `not-` prefixes invert it."""
     name = written.strip().replace("_", "-")
     inverted = False
     while name.startswith("not-"):

@@ -24,7 +24,7 @@ AS_AUTHORED = "agentv.authoring.source.python_values:as_authored"
 
 
 def as_authored(value: Any, what: str, code: str) -> Any:
-    """Convert an object from user code to plain data: mappings, lists, text, numbers. SDK objects are converted.
+    """Convert an object from user code, such as one of the SDK, to plain data: mappings, lists, text, numbers.
 
     Args:
         value: the object.

@@ -22,7 +22,7 @@ LONGEST_NOTE = 4_000
 """Maximum length of a note, which may contain a long list, in characters."""
 
 KEPT_SPELLINGS = 4096
-"""Values whose authored key is remembered."""
+"""Maximum number of values whose authored key is remembered."""
 
 FOLDED = frozenset({"missing-file", "missing-template", "unknown-target", "unset-environment"})
 """Codes of errors that one fix resolves in a whole file: reported once, with the line numbers of the other places."""

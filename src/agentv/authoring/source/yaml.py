@@ -35,7 +35,7 @@ TAGS = "tag:yaml.org,2002:"
 """Prefix that `!!` stands for."""
 
 SPECIAL = frozenset("nN~tTfF+-.0123456789")
-"""First characters of plain scalars that may not be text."""
+"""First characters of plain scalars that may be something other than text."""
 
 _WORDS = {
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
