@@ -106,9 +106,8 @@ class CaseReader:
             self.notes.lost = True
             return ()
         place, spans = span_of(node.at), self.notes.invalid.setdefault(identity.text, [])
-        if all(
-            place.line_of_file != one.line_of_file for one in spans
-        ):  # an invalid record is read twice, to locate its errors
+        # an invalid record is read twice, to locate its errors
+        if all(place.line_of_file != one.line_of_file for one in spans):
             spans.append(place)
         return ()
 

@@ -42,7 +42,7 @@ _NOTHING: Any = DEFAULTS
 
 
 class _Parts(Struct, frozen=True):
-    """The parts of one case. A part is None if it is absent, or invalid, which is reported.
+    """The parts of one case. A part is None if it is absent or invalid; the latter is reported.
 
     Attributes:
         entries: the assertions of the case itself.
@@ -182,9 +182,7 @@ class CaseBuilder:
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
         judging = reading.of_suite() if judge is not None and keys.judge is None and options.of_suite else reading
-        aggregation: Aggregation | None = keys.aggregation or (
-            "mean" if keys.mode is not None else None
-        )  # AgentV's default
+        aggregation: Aggregation | None = keys.aggregation or ("mean" if keys.mode is not None else None)  # as AgentV
         flow = PLAIN
         if aggregation is not None or keys.on_turn_failure is not None or keys.window_size is not None:
             flow = Flow(aggregation, keys.on_turn_failure or "continue", keys.window_size)

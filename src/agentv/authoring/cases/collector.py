@@ -112,7 +112,7 @@ class Links(Struct):
 
         Args:
             known: says whether a case of the suite has an id.
-            ids: returns all ids, to suggest one similar to an unknown id.
+            ids: returns all ids, among which one similar to an unknown id is looked for.
             report: receives unknown ids, and each cycle once.
         """
         named = chain.from_iterable(() if self.lost else self.depends_on.values())
@@ -214,9 +214,8 @@ class CaseCollector(Struct):
         for found in cases.check(report):
             self._register(found)
             count += len(found)
-        self._links.lost |= count + len(self.notes.invalid) - invalid < len(
-            cases
-        )  # a line is not an object, so it has no id
+        # a line that is not an object has no id
+        self._links.lost |= count + len(self.notes.invalid) - invalid < len(cases)
 
     def end(self, top: Span) -> dict[str, Link]:
         """Report duplicate ids and links to unknown cases. Return case id → links.

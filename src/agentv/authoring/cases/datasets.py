@@ -149,7 +149,7 @@ class CaseSources(Struct):
         from agentv.authoring.cases.data_files.alike_lines import AlikeLines
         from agentv.authoring.cases.data_files.jsonl import JsonLines
 
-        # similar lines can be skipped only if reading them renders nothing and has no side effects
+        # the fast path is for lines that are not rendered and whose reading has no side effects
         context, builder = self.reader.context, self.reader.builder
         renders = reading.renders or builder.fills_in
         compares = isinstance(source, JsonLines) and not (renders or context.request.on_case or context.clusters)

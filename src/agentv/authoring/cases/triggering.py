@@ -291,9 +291,8 @@ def question_of(name: str, description: str, others: Mapping[str, str], query: s
         "others": shown,
         "query": _fenced("query", token, query.strip()),
     }
-    return _PLACEHOLDER.sub(
-        lambda found: values[found[1]], _template()
-    )  # in one pass, so that placeholders inside the values stay
+    # in one pass, so that placeholders inside the values stay
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], _template())
 
 
 def _entry(name: str, description: str) -> str:

@@ -51,7 +51,7 @@ _MOST_DIRECTORIES = 20
 def paths_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
     """The words of a command as paths, relative to each directory that it runs in or changes to. They may not exist.
 
-    Such as of `sh grade.sh`, `bash -c "cd checks && python3 c.py"`, `python3 -m checks.c`, `grade --with=rules.json`.
+    Examples: `sh grade.sh`, `bash -c "cd checks && python3 c.py"`, `python3 -m checks.c`, `grade --with=rules.json`.
     """
     words = _words(command)
     found: dict[str, None] = {}

@@ -76,7 +76,7 @@ def _digests_of(
 def digests_behind(
     options: object, seen: GraderFiles | None = None, search: SearchPaths | None = None
 ) -> tuple[str, ...]:
-    """The sha256 of every file that an instance of an options class names; mostly empty."""
+    """The sha256 of every file that an instance of an options class names; usually empty."""
     if not names_files(options):
         return ()  # fast path for nearly every assertion
     found: list[str] = []
@@ -107,9 +107,9 @@ def files_behind(options: object, search: SearchPaths | None = None) -> Iterator
 
 
 def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the code that is opened when the options are used, not files that were read when they were loaded.
+    """Yield the code that is opened when the options are used, but no files that were read when they were loaded.
 
-    Each item is a path that is named, and the path with all that it imports.
+    Each item is a path that the options name, and the closure of its imports with the path itself first.
     """
     from agentv.authoring.code.code_imports import with_imports
 
@@ -211,9 +211,7 @@ def _bearing(cls: type) -> tuple[str, ...]:
     found = _known.get(cls)
     if found is not None:
         return found
-    own = (
-        ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()
-    )  # the code of a custom type
+    own = ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()  # a custom type's code
     if issubclass(cls, Struct) and not issubclass(cls, Declared):  # the settings that every assertion takes
         written = cls.__annotations__
     elif is_declared(cls):

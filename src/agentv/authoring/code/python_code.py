@@ -68,7 +68,7 @@ class Expressions:
         self._depth = 0
 
     def text(self, node: ast.expr) -> Values:
-        """The texts or paths that an expression may be; for a list, all its items."""
+        """The texts or paths that an expression may evaluate to; for a list, all its items."""
         if self._depth > _DEEPEST:
             return UNKNOWN
         self._depth += 1
@@ -115,7 +115,7 @@ class Expressions:
         return UNKNOWN
 
     def prefix(self, node: ast.expr) -> str:  # noqa: PLR0911
-        """The known beginning of the text that an expression is."""
+        """The known beginning of the text that an expression evaluates to."""
         match node:
             case ast.Constant(value=str(value)):
                 return value
@@ -142,7 +142,7 @@ class Expressions:
         return found
 
     def _only(self, node: ast.expr) -> str:
-        """The only text that an expression may be; "" if it may be another."""
+        """The only text that an expression can evaluate to; "" if there may be others."""
         found = self.text(node)
         return found.texts[0] if found.whole and len(found.texts) == 1 else ""
 
@@ -241,7 +241,7 @@ def is_search_path(node: ast.expr) -> bool:
 
 
 def _is_text(function: ast.expr) -> bool:
-    """Whether a function is the method of a string, as in `"".join`."""
+    """Whether a function is a method of a string literal, as in `"".join`."""
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant | ast.JoinedStr)
 
 
@@ -298,7 +298,7 @@ _STARTS = lazy_pattern(
 )
 _IMPORTERS = frozenset({"import_module", "__import__", "run_module", "find_spec"})
 _OF_FILES = {"run_path": 0, "spec_from_file_location": 1, "SourceFileLoader": 1, "SourcelessFileLoader": 1}
-"""Function → index of its argument that is the path it loads."""
+"""Function → index of the argument with the path that it loads."""
 
 _RUNS = frozenset({"exec", "eval"})
 _READS = frozenset({"read_text", "read_bytes"})

@@ -234,7 +234,7 @@ class ArrowTable(Struct):
             report_unreadable(self.path, f"after row {number}: {_message(self.path, error)}", report)
 
     def place(self, row: TableRow, column: int | None) -> str:
-        """The number of the row. The caller names the column."""
+        """The row's number. The caller names the column."""
         del column
         return f"row {row.line}"
 

@@ -124,9 +124,7 @@ def _value(name: str, text: str, at: Span, report: Report) -> Node:
         own = Report()
         found = parse_json(text, at, own)
         for one in own.diagnostics:
-            report.add(
-                replace(one, span=at)
-            )  # columns inside the text are not those of the file, which may double quotes
+            report.add(replace(one, span=at))  # columns in the text differ from those in the file, with doubled quotes
         return found or MapNode({}, {}, at)
     return _number(text, at)
 
@@ -182,7 +180,7 @@ class CsvTable:
             yield line, WrongValue(f"{plural(len(cells), 'cell')}, but the header has {plural(wanted, 'column')}", hint)
 
     def place(self, row: TableRow, column: int | None) -> str:
-        """The number of the row. The caller names the column."""
+        """The row's number. The caller names the column."""
         del column
         return f"row {row.number}"
 
@@ -235,7 +233,7 @@ def _report_line(error: ValueError, at: Span, report: Report) -> None:
 
 
 def _wrong_row(error: csv.Error) -> WrongValue:
-    """The problem of a row, told from the message since `csv` has one class for all errors."""
+    """The problem of a row, recognized by the message since `csv` has one class for all errors."""
     said = str(error)
     if "expected after" in said:
         return WrongValue("text after a closing quote", 'write "" for a quote inside it')

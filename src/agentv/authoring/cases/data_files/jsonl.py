@@ -77,7 +77,7 @@ class JsonLines(Struct):
         return b"{{" in record or b"{%" in record
 
     def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
-        """Unchanged: a line number is enough."""
+        """The diagnostic unchanged, since its line number is enough."""
         del record
         return found
 
@@ -184,7 +184,7 @@ class Transcripts(Struct):
         return False
 
     def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
-        """Unchanged: a line number is enough."""
+        """The diagnostic unchanged, since its line number is enough."""
         del record
         return found
 
