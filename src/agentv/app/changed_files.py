@@ -16,11 +16,11 @@ from functools import partial
 from msgspec import Struct
 
 from agentv.authoring.code.fingerprints import (
-    bears_files,
     code_behind,
     commands_of,
     digest_of,
     files_behind,
+    may_name_files,
     pytest_settings_behind,
     written_by,
 )
@@ -136,7 +136,7 @@ class SuiteFiles:
         )
 
     def _refused(self, entry: AssertionEntry) -> Failure | None:
-        with_files = [one for one in (entry.assertion, entry.settings) if bears_files(type(one))]
+        with_files = [one for one in (entry.assertion, entry.settings) if may_name_files(type(one))]
         found = (path for options in with_files for path in self._changed(options))
         changed = next((path for path in found if not self._is_written(entry, path)), None)
         return None if changed is None else _failure(changed)

@@ -33,7 +33,7 @@ from agentv.model.suite.suite import Case
 from agentv.model.values.values import JsonObject, lazy_pattern
 
 _SCHEMA = shape_of(AuthoredCase)
-_OF_TURNS = frozenset({"aggregation", "on_turn_failure", "window_size"})
+_TURN_KEYS = frozenset({"aggregation", "on_turn_failure", "window_size"})
 
 
 class CaseReader:
@@ -75,8 +75,8 @@ class CaseReader:
             self.context.request.on_case(node)
         defaults, reading = self.context.defaults, reading.part()
         case = translation.case(node, reading, replaces=defaults.replaces)
-        said = case.items.get("expand")
-        expands = said.value is True if isinstance(said, Scalar) and said.value is not None else defaults.expand
+        expand = case.items.get("expand")
+        expands = expand.value is True if isinstance(expand, Scalar) and expand.value is not None else defaults.expand
         if not expands:
             return self._read(case, reading, alone=alone)
         sound = reading.report.valid
@@ -93,7 +93,7 @@ class CaseReader:
         if is_empty(identity) and "id" not in node.not_missing:
             report.error("missing-key", identity or node, "a case needs 'id'")
         case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)
-        for key in _OF_TURNS & node.items.keys():
+        for key in _TURN_KEYS & node.items.keys():
             asked = case.has_turns if key == "window_size" else case.scripted
             if getattr(keys, key) is not None and not asked and "turns" not in node.not_missing:
                 report.error("bad-value", node.keys[key], f"'{key}' needs 'turns'")

@@ -30,7 +30,7 @@ Entries = Result[tuple[AssertionEntry, ...]]
 _CHECKS = frozenset({"assert", "criteria", "rubrics"})
 """Keys that give a case something to check."""
 
-_MENDS = "add 'assert' or 'criteria'; 'show_only: true' in the suite only shows answers"
+_CHECKS_HINT = "add 'assert' or 'criteria'; 'show_only: true' in the suite only shows answers"
 
 
 def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
@@ -124,7 +124,7 @@ class CaseAssertions(Struct, frozen=True):
             return (entry,) if entry else ()
         if not self.context.authored.show_only:
             message = "this case checks nothing: it has no assertion and no criteria"
-            reading.report.error("checks-nothing", case.node, message, hint=_MENDS)
+            reading.report.error("checks-nothing", case.node, message, hint=_CHECKS_HINT)
         return ()
 
     def turns(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:

@@ -37,7 +37,7 @@ from agentv.templating import UNREADABLE, Scope
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
-_NOTHING: Any = DEFAULTS
+_NO_ASSERTION: Any = DEFAULTS
 """Stands in for the assertion of an entry that has only settings."""
 
 
@@ -152,7 +152,7 @@ class CaseBuilder:
         work = (case.workspace and case.workspace.sha256, [one.facts() for one in case.tools], case.limits, calls)
         graded = (*case.assertions, *assertions_of(case.turns))
         if case.transform is not None:
-            graded = (*graded, AssertionEntry("transform", _NOTHING, AssertionSettings(transform=case.transform)))
+            graded = (*graded, AssertionEntry("transform", _NO_ASSERTION, AssertionSettings(transform=case.transform)))
         hashes = [fingerprint(entry, self._notes.graders) for entry in graded]
         return _encode((asked, case.threshold, case.repeat, conversation, work, hashes))
 
@@ -221,7 +221,7 @@ class CaseBuilder:
         is_target = judge is not None and judge.name in {one.name for one in targets or ()}
         if keys.judge is not None and judge is not None and is_target and any(map(judges, parts.graded)):
             reading.report.warning("judge-is-target", keys.judge, f"'{judge.name}' grades its own answers")
-        unknown = not _modest.issuperset([type(entry.assertion) for entry in parts.graded])
+        unknown = not _without_needs.issuperset([type(entry.assertion) for entry in parts.graded])
         if targets is not None and parts.reference is not None and unknown:
             facts = Facts(keys.id, parts.variables, bool(parts.reference), parts.criteria is not None, targets)
             turns = parts.turns or ()
@@ -360,7 +360,7 @@ def _variables(node: Node, defaults: CaseDefaults, reading: Reading) -> Result[J
     return Result({**defaults.vars, **own, **defaults.fixed})
 
 
-_modest: set[type] = set()
+_without_needs: set[type] = set()
 """Assertion types that need nothing. Cached, since every assertion of every case is checked."""
 
 
@@ -382,7 +382,7 @@ def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report)
     """Report inputs that entries of a case or turn need and do not have."""
     for entry in entries:
         assertion = entry.assertion
-        if type(assertion) in _modest:
+        if type(assertion) in _without_needs:
             continue
         if (
             isinstance(assertion, DeclaredAssertion)
@@ -394,15 +394,15 @@ def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report)
                 notes = (f"the case '{facts.id}' has none",) if facts.id and issue.code == "missing-key" else ()
                 report.error(issue.code, entry.span, issue.message, hint=issue.hint, notes=notes)
             if facts.targets and assertion.lacks_context(facts.variables):
-                mute = next((one for one in facts.targets if not getattr(one.settings, "returns_context", True)), None)
-                if mute is not None:
-                    message = f"'{entry.type}' needs the retrieved text, which target '{mute.name}' does not return"
+                spec = next((one for one in facts.targets if not getattr(one.settings, "returns_context", True)), None)
+                if spec is not None:
+                    message = f"'{entry.type}' needs the retrieved text, which target '{spec.name}' does not return"
                     hint = "give it as 'context', as a variable 'context', or by 'context_transform' from the answer"
                     report.error("missing-key", entry.span, message, hint=hint)
         elif hasattr(type(assertion), "assert_"):
             check_needs(entry.inner, facts, report)
         else:
-            _modest.add(type(assertion))
+            _without_needs.add(type(assertion))
 
 
 class InputReader(Struct, frozen=True):

@@ -44,7 +44,7 @@ class ManyCases:
         return chain.from_iterable(self._parts)
 
 
-LONGEST = 200
+LONGEST_CYCLE = 200
 """Maximum number of characters of a dependency cycle in a message."""
 
 COMPARED = 20_000
@@ -85,11 +85,11 @@ class Links(Struct):
         if case.conversation_id is None:
             return
         before = self.last.get(case.conversation_id)
-        history = before.story if before is not None else ""
-        story = sha256(f"{history}{case.sha256}".encode()).hexdigest()
-        member = _Member(case.id, case.target.name if case.target else None, case.repeat, story)
+        history = before.digest if before is not None else ""
+        digest = sha256(f"{history}{case.sha256}".encode()).hexdigest()
+        member = _Member(case.id, case.target.name if case.target else None, case.repeat, digest)
         if before is not None:
-            self._follows[case.id] = (before.id, before.story)
+            self._follows[case.id] = (before.id, before.digest)
             for key, own, other in (("target", member.target, before.target), ("repeat", member.repeat, before.repeat)):
                 if own != other:
                     found = " and ".join("the suite's value" if one is None else str(one) for one in (other, own))
@@ -128,15 +128,15 @@ class Links(Struct):
             case: Link(tuple(one.id for one in self.depends_on.get(case, ())), *self._follows.get(case, (None, "")))
             for case in {**self._follows, **self.depends_on}
         }
-        for circle in islice(circles(links), SHOWN):
-            steps = [*zip(circle, [*circle[1:], circle[0]], strict=True)]
+        for cycle in islice(cycles(links), SHOWN):
+            steps = [*zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
             begin = next(at for at, (case, needed) in enumerate(steps) if self._place_of_dependency(case, needed))
             place = self._place_of_dependency(*steps[begin])
             walk = "".join(
                 f" → {'' if self._place_of_dependency(case, needed) else '(before it in its conversation) '}{needed}"
                 for case, needed in [*steps[begin:], *steps[:begin]]
             )
-            message = f"'{circle[begin]}' depends on itself: {circle[begin]}{shorten(walk, LONGEST)}"
+            message = f"'{cycle[begin]}' depends on itself: {cycle[begin]}{shorten(walk, LONGEST_CYCLE)}"
             report.error("dependency-cycle", place.span if place is not None else None, message)
         return links
 
@@ -151,10 +151,10 @@ class _Member(Struct, frozen=True):
     id: str
     target: str | None
     repeat: int | None
-    story: str
+    digest: str
 
 
-def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
+def cycles(links: Mapping[str, Link]) -> Iterator[list[str]]:
     """Yield the dependency cycles, each in order. Of cycles that share a link, at least one is found."""
     from graphlib import CycleError, TopologicalSorter  # few suites have links
 
@@ -163,9 +163,9 @@ def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
-            circle = error.args[1][:0:-1]
-            graph[circle[0]].remove(circle[1 % len(circle)])
-            yield circle
+            cycle = error.args[1][:0:-1]
+            graph[cycle[0]].remove(cycle[1 % len(cycle)])
+            yield cycle
         else:
             return
 
@@ -300,16 +300,16 @@ Part: TypeAlias = "list[Case] | StreamedCases[Any]"
 SHOWN = 100
 """Number of records whose errors are reported one by one; the rest are only counted."""
 
-HINTED = 10_000
+MOST_HINTED = 10_000
 """Number of records with hints, such as about older spellings; later ones get hints once these are fixed."""
 
-WRONG = 10_000
+MOST_INVALID = 10_000
 """Number of invalid records after which reading stops."""
 
-HELD = 20_000
+MOST_IN_MEMORY = 20_000
 """Maximum number of cases of a file that are kept in memory; a longer file is read again at each pass."""
 
-_KEYED = sha256(os.urandom(64))
+_KEYED_HASH = sha256(os.urandom(64))
 
 ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
 """(node, report, whether it contains placeholders) → its cases; empty if it is invalid."""
@@ -399,7 +399,7 @@ class StreamedCases(Generic[R]):
         self._digests = array("Q")
         for number, record in self._source.records(report):
             self._digests.append(_digest(record))
-            found = Report(hints=report.hints and hinted < HINTED)
+            found = Report(hints=report.hints and hinted < MOST_HINTED)
             cases = self._read(number, record, found)
             self._count += max(len(cases), 1)
             if cases:
@@ -413,7 +413,7 @@ class StreamedCases(Generic[R]):
                 continue
             noted += 1
             bad += found.failed
-            if bad > WRONG:
+            if bad > MOST_INVALID:
                 break
             if noted <= SHOWN:
                 found = self._located(number, record, found)
@@ -421,7 +421,7 @@ class StreamedCases(Generic[R]):
                 self._add(record, found, report)
         unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
         if bad > SHOWN:
-            count = f"{bad:,}" if bad <= WRONG else f"more than {WRONG:,}"
+            count = f"{bad:,}" if bad <= MOST_INVALID else f"more than {MOST_INVALID:,}"
             message = f"{count} {unit}s are invalid; showing the errors of the first {SHOWN}"
             report.error("more-bad-lines", top, message)
         elif noted > SHOWN:
@@ -440,7 +440,7 @@ class StreamedCases(Generic[R]):
         if self._held is None:
             return
         self._held += cases
-        if len(self._held) > HELD:
+        if len(self._held) > MOST_IN_MEMORY:
             self._held = None
 
     def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
@@ -467,7 +467,7 @@ class StreamedCases(Generic[R]):
 
 def _digest(record: object) -> int:
     """A keyed 64-bit digest of a record, which a person who edits the file cannot forge."""
-    keyed = _KEYED.copy()
+    keyed = _KEYED_HASH.copy()
     keyed.update(record if isinstance(record, bytes) else repr(record).encode(errors="surrogatepass"))
     return int.from_bytes(keyed.digest()[:8])
 

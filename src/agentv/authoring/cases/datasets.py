@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
 """A Python, JavaScript or TypeScript file, and the function in it that generates cases."""
 
-_OF_INCLUDES = ("include", "type", "select", "run")
-_POSTPONED = frozenset({"select", "run"})
+_INCLUDE_KEYS = ("include", "type", "select", "run")
+_NOT_YET = frozenset({"select", "run"})
 """Keys of an `include` entry of `tests:`, and those of them that are not supported yet."""
 
 STREAMED = (".jsonl", ".csv", *TABLES)
@@ -83,7 +83,7 @@ class CaseSources(Struct):
             for item in node.items:
                 self.add(item)
         elif isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            self._elsewhere(node)
+            self._add_source(node)
         else:
             hint = "start each case with '- '" if isinstance(node, MapNode) else None
             self.reading.report.unfit(
@@ -93,14 +93,14 @@ class CaseSources(Struct):
     def add(self, node: Node) -> None:
         """Add an item of the list: a case, or a source of more cases."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            self._elsewhere(node)
+            self._add_source(node)
         elif isinstance(node, MapNode) and "include" in node.items:
             report = self.reading.report  # AgentV's `{include: PATH, type: tests}`: the cases of another file
             self.reader.notes.seen = True
             for key in node.items:
-                if key not in _OF_INCLUDES and not key.startswith("x-"):
-                    self.reading.unknown_key(key, node, _OF_INCLUDES, "an 'include' of cases")
-            for key in _POSTPONED & node.items.keys():
+                if key not in _INCLUDE_KEYS and not key.startswith("x-"):
+                    self.reading.unknown_key(key, node, _INCLUDE_KEYS, "an 'include' of cases")
+            for key in _NOT_YET & node.items.keys():
                 report.error("not-yet", node.keys[key], f"'{key}' of an 'include' is recognized but not supported yet")
             path, kind = node.items["include"], node.items.get("type")
             if kind is not None and not (isinstance(kind, Scalar) and kind.value == "tests"):
@@ -111,11 +111,11 @@ class CaseSources(Struct):
             elif not isinstance(path, Scalar) or not isinstance(path.value, str) or not path.value.strip():
                 report.unfit(path, "'include' must be the path of a file with cases")
             else:
-                self._elsewhere(path, replace(self.reading, places=self.reading.places.without_climbing()))
+                self._add_source(path, replace(self.reading, places=self.reading.places.without_climbing()))
         else:
             origin = file_of(node.at)  # a translation may add the rows of other files
             is_row = origin != self.path and origin.endswith(STREAMED)
-            self.collector.add(self.reader.read(node, self._of_data(origin) if is_row else self.reading))
+            self.collector.add(self.reader.read(node, self._data_reading(origin) if is_row else self.reading))
 
     def stream(self, path: str, *, is_data: bool = True, at: Node | None = None, sheet: str | None = None) -> None:
         """Add all cases of a file of lines or rows. It is read once now, and again when the cases run.
@@ -128,14 +128,14 @@ class CaseSources(Struct):
         """
         from agentv.authoring.cases.data_files.rows import missing_library
 
-        reading = self._of_data(path) if is_data else self.reading
+        reading = self._data_reading(path) if is_data else self.reading
         missing = missing_library(path) if path.endswith(TABLES) else None
         if missing is not None:
             self.reader.notes.seen = True  # the file may hold cases
             add = reading.report.error if reading.strict_env else reading.report.warning
             add(missing.code, at or _top(path), missing.message, hint=missing.hint)
             return
-        if not self._remembered(path, reading):
+        if not self._remember(path, reading):
             return
         self._streamed(self._format(path, is_data=is_data, sheet=sheet), reading)
 
@@ -159,7 +159,7 @@ class CaseSources(Struct):
         if not len(cases) and not own.failed:
             own.error("no-tests", _top(source.path), "this file contains no cases")
 
-    def _remembered(self, path: str, reading: Reading) -> bool:
+    def _remember(self, path: str, reading: Reading) -> bool:
         """Keep the digest of a file. Return False if the file cannot be read, which is reported."""
         try:
             self.disk.remember(path)
@@ -186,9 +186,9 @@ class CaseSources(Struct):
         expectations = Expectations(self.reader.context.assertions.types)
         self._tables += 1
         prefix = f"{stem}-" if self._tables > 1 else ""  # distinguishes the rows of a second table
-        return TableCases(tables[0].path, tables, expectations, prefix, self._unfit, name)
+        return TableCases(tables[0].path, tables, expectations, prefix, self._column_problem, name)
 
-    def _unfit(self, columns: Sequence[Column], at: Span) -> Diagnostic | None:
+    def _column_problem(self, columns: Sequence[Column], at: Span) -> Diagnostic | None:
         """The problem of a table whose variables no input uses or whose rows check nothing; None if it has none."""
         plain = [column for column in columns if column.kind == "vars"]
         suite = Path(self.path)
@@ -213,9 +213,9 @@ class CaseSources(Struct):
         if not written.startswith(HUB):
             path, sheet = split_sheet(written)
             written = str(Path(path).absolute()) + (f"#{sheet}" if sheet is not None else "")
-        self._elsewhere(Scalar(written, written, NOWHERE), replace(reading, places=places))
+        self._add_source(Scalar(written, written, NOWHERE), replace(reading, places=places))
 
-    def _elsewhere(self, node: Scalar, reading: Reading | None = None) -> None:
+    def _add_source(self, node: Scalar, reading: Reading | None = None) -> None:
         """Add cases of other files or of a function. `reading` resolves the path; the suite's by default."""
         from agentv.authoring.cases.data_files.rows import HUB, split_sheet
 
@@ -231,7 +231,7 @@ class CaseSources(Struct):
             return
         function = _FUNCTION.fullmatch(text)
         if function is not None:
-            self._made(function["path"], function["name"], node)
+            self._from_function(function["path"], function["name"], node)
             return
         for path in matching(node, reading, self.path):
             if is_directory(path):
@@ -250,25 +250,25 @@ class CaseSources(Struct):
         from agentv.authoring.cases.data_files.hub_files import tables_of_split
 
         self.reader.notes.seen = True  # it may hold cases
-        found, reading = tables_of_split(written, node, self.reading), self._of_data(written)
-        if found is not None and all(self._remembered(table.path, reading) for table in found):
+        found, reading = tables_of_split(written, node, self.reading), self._data_reading(written)
+        if found is not None and all(self._remember(table.path, reading) for table in found):
             self._streamed(self._table(found, written.partition("://")[2], written), reading)
 
     def _file(self, path: str, node: Scalar) -> None:
-        reading = self._of_data(path)
+        reading = self._data_reading(path)
         columns = path.endswith(".csv") and self.reader.prompted  # its columns are variables
         samples = self.samples(path, reading.report) if not columns else None
-        if samples is not None and self._remembered(path, reading):
+        if samples is not None and self._remember(path, reading):
             for case in samples:
                 self.collector.add(self.reader.read(case, reading.rendering(True)))
             return
         if path.endswith(STREAMED):
             self.stream(path, at=node)
             return
-        for item, reading in cases_in(path, node, self._of_data(path)):
+        for item, reading in cases_in(path, node, self._data_reading(path)):
             self.collector.add(self.reader.read(item, reading))
 
-    def _of_data(self, path: str) -> Reading:
+    def _data_reading(self, path: str) -> Reading:
         """The `Reading` for rows of a file: untrusted data, which cannot attach local files if from a git host."""
         reading = self.reading
         if checkout_of(path) is not None:
@@ -276,7 +276,7 @@ class CaseSources(Struct):
             reading = replace(reading, places=places)
         return reading if self.trusted else replace(reading, data=True, vars_are_data=True)
 
-    def _made(self, path: str, name: str | None, node: Scalar) -> None:
+    def _from_function(self, path: str, name: str | None, node: Scalar) -> None:
         """Add the cases that a function of a file returns."""
         from agentv.authoring.cases.generators import checked_function, found_module, made_cases
 
@@ -290,7 +290,7 @@ class CaseSources(Struct):
             self.reading.report.remark("unchecked-cases", node, message)
             return
         self.called.append(function.called)
-        for number, cases in made_cases(function, self.reader, self._of_data(function.path)):
+        for number, cases in made_cases(function, self.reader, self._data_reading(function.path)):
             self.collector.add(cases, f"case {number}: ")
 
 
@@ -321,7 +321,7 @@ _WORKSPACE = "workspace"
 _WORKSPACES = frozenset({"workspace", "environment"})
 """Keys of a case that define its workspace."""
 
-_HELD = (".yaml", ".yml", ".jsonl", ".csv", *TABLES)
+_SELECTED = (".yaml", ".yml", ".jsonl", ".csv", *TABLES)
 """Suffixes of the files that a pattern selects.
 
 JSON files are selected only by a pattern that ends in `.json`, since most of them contain no cases.
@@ -352,7 +352,7 @@ def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
             reading.report.error("bad-value", node, message)
             return ()
         return [found] if found and _has_format(found, node, reading) else ()
-    suffixes = (".json",) if written.endswith(".json") else _HELD
+    suffixes = (".json",) if written.endswith(".json") else _SELECTED
 
     def holds_cases(path: str) -> bool:  # Excel's lock files begin with ~$
         return path.endswith(suffixes) and path != own and not Path(path).name.startswith("~$")
@@ -431,7 +431,7 @@ def _with_id(case: MapNode, path: str) -> MapNode:
     own = isinstance(workspace, MapNode) and "template" not in workspace.items
     if (own or not case.items.keys() & _WORKSPACES) and (file.parent / _WORKSPACE).is_dir():
         template = Scalar(f"./{_WORKSPACE}", f"./{_WORKSPACE}", case.at)
-        said, keys = (workspace.items, workspace.keys) if isinstance(workspace, MapNode) else ({}, {})
-        merged = MapNode({"template": template, **said}, {"template": case.at, **keys}, case.at)
+        own_items, keys = (workspace.items, workspace.keys) if isinstance(workspace, MapNode) else ({}, {})
+        merged = MapNode({"template": template, **own_items}, {"template": case.at, **keys}, case.at)
         case = MapNode({**case.items, "workspace": merged}, {"workspace": case.at, **case.keys}, case.at)
     return MapNode({**added, **case.items}, {**dict.fromkeys(added, case.at), **case.keys}, case.at) if added else case

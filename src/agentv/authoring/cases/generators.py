@@ -116,7 +116,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
         reading: the suite's `Reading`.
     """
     report = reading.report
-    made = _Made(function, reader, reading.rendering(True))
+    made = _GeneratedCases(function, reader, reading.rendering(True))
     name, number = function.name or function.called, 0
     try:
         for number, value in enumerate(made.values(), 1):
@@ -138,7 +138,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
         report.error("more-bad-lines", function.node, message)
 
 
-class _Made(Struct):
+class _GeneratedCases(Struct):
     function: CaseFunction
     reader: CaseReader
     reading: Reading
@@ -235,7 +235,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
         read_made: reads the object that the file defines.
         for_run: run the file; otherwise only check its syntax tree, and return None.
     """
-    at = _defined(path, report)
+    at = _suite_position(path, report)
     if at is None:
         return None
     if not for_run:
@@ -266,7 +266,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
     return suite
 
 
-def _defined(path: str, report: Report) -> Span | None:
+def _suite_position(path: str, report: Report) -> Span | None:
     """Position where the file defines its suite; None if it defines none, which is reported. Runs no code."""
     top = Span(path, 1, 1, 1, 2)
     try:

@@ -49,7 +49,7 @@ class PromptMatrix:
         self._digest = digest
         self._issues: dict[tuple[object, ...], _PromptIssue] = {}
         self._answers: dict[tuple[str, str], Node | Failure] = {}  # a function is called once for the same variables
-        self._calls = False
+        self._has_called = False
 
     def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
         """One case per prompt, in order; () if a prompt cannot be rendered for the case.
@@ -76,7 +76,7 @@ class PromptMatrix:
                 where = f", in {issue.cases:,} cases, first in '{issue.first}'"
             message = shorten(issue.found.message, LONGEST - len(where))
             report.add(replace(issue.found, message=f"{message}{where}"))
-        for prompt in () if self._calls else self._prompts:
+        for prompt in () if self._has_called else self._prompts:
             if prompt.function is not None:
                 message = f"'{prompt.id}' is not called here: its prompts are checked when they run"
                 report.remark("unchecked-cases", prompt.node if isinstance(prompt.node, Scalar) else None, message)
@@ -90,7 +90,7 @@ class PromptMatrix:
         prompted = (
             prompt.node
             if prompt.function is None
-            else self._written(prompt, case, targets, structs.replace(reading, report=own))
+            else self._from_function(prompt, case, targets, structs.replace(reading, report=own))
         )
         if prompted is None:
             self._note(own.diagnostics, case.id)
@@ -131,16 +131,18 @@ class PromptMatrix:
             report.error("not-unicode", prompt.node, message)
             return None
 
-    def _written(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
+    def _from_function(
+        self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading
+    ) -> Node | None:
         """The prompt that a function writes for a case: text or messages; None if it fails, which is reported.
 
         A case has one prompt for all targets, so the function must return the same for each of them.
         """
         if not reading.strict_env:  # nothing runs, as in `validate`: stand in with the function's name
             return Scalar(prompt.id, prompt.id, prompt.node.at)
-        self._calls = True
+        self._has_called = True
         providers: list[JsonObject] = [_provider(one) for one in targets] or [{}]
-        found = [self._once(prompt, case, one, reading) for one in providers]
+        found = [self._cached_call(prompt, case, one, reading) for one in providers]
         if any(one is None for one in found):
             return None
         if any(one is not None and found[0] is not None and plain(one) != plain(found[0]) for one in found):
@@ -150,7 +152,7 @@ class PromptMatrix:
             return None
         return found[0]
 
-    def _once(self, prompt: SuitePrompt, case: Case, provider: JsonObject, reading: Reading) -> Node | None:
+    def _cached_call(self, prompt: SuitePrompt, case: Case, provider: JsonObject, reading: Reading) -> Node | None:
         context: JsonObject = {
             "vars": case.vars,
             "input": prompt_text(case.input) if case.input else "",
@@ -159,14 +161,14 @@ class PromptMatrix:
         }
         key = (prompt.id, json.dumps(context, sort_keys=True, default=str))
         if key not in self._answers:
-            self._answers[key] = self._called(prompt, context, reading)
+            self._answers[key] = self._call(prompt, context, reading)
         found = self._answers[key]
         if isinstance(found, Failure):
             reading.report.error(found.code, prompt.node, found.message)
             return None
         return found
 
-    def _called(self, prompt: SuitePrompt, context: JsonObject, reading: Reading) -> Node | Failure:
+    def _call(self, prompt: SuitePrompt, context: JsonObject, reading: Reading) -> Node | Failure:
         function = prompt.function
         name = Path(str(function)).name
         try:

@@ -52,7 +52,7 @@ _SECTION = lazy_pattern(
 )
 _ROOT = lazy_pattern(r"<prompt(?:\s[^<>]*)?>")
 _END_OF_ROOT = "</prompt>"
-_PASSED_OVER = lazy_pattern(r"\s+|<\?xml\b.*?\?>|<!--.*?-->", re.DOTALL)
+_SKIPPED = lazy_pattern(r"\s+|<\?xml\b.*?\?>|<!--.*?-->", re.DOTALL)
 _BLANK_LINES = lazy_pattern(r"(?:[^\S\n]*\n)*")
 _BLANK_END = lazy_pattern(r"(?:\n[^\S\n]*)+\Z")
 
@@ -96,7 +96,7 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
     if not _has_sections(text):
         return (_section(path, "user", text, 0, len(text)),)
     found: list[Section] = []
-    place, root = _pass_over(text, 0), ""
+    place, root = _skip(text, 0), ""
     while place < len(text):
         may_begin = root == "open" or (not root and (place == 0 or text[place - 1] == "\n"))
         opened = _ROOT.match(text, place) if not root and not found else None
@@ -113,7 +113,7 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
             tag = _TAG.match(text, place) if may_begin else None
             _report_place(path, text, place, "" if tag is None else tag["role"], report)
             return ()
-        place = _pass_over(text, end)
+        place = _skip(text, end)
     line, column = _position(text, len(text.rstrip()))
     if root == "open":
         at, hint = Span(path, line, column, line, column + 1), "write </prompt> after the last section"
@@ -128,8 +128,8 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
 
 def _has_sections(text: str) -> bool:
     """Whether a tag opens a section: it is alone on its line, or a tag that ends a line closes it."""
-    root = _ROOT.match(text, _pass_over(text, 0))
-    if root is not None and _SECTION.match(text, _pass_over(text, root.end())):
+    root = _ROOT.match(text, _skip(text, 0))
+    if root is not None and _SECTION.match(text, _skip(text, root.end())):
         return True
     last = {found["role"]: found.start() for found in _END.finditer(text)}
     tags = _LINE_WITH_TAG.finditer(text)
@@ -161,9 +161,9 @@ def _section(path: str, role: Role, text: str, start: int, end: int) -> Section:
     return Section(role, Scalar(inner, inner, place))
 
 
-def _pass_over(text: str, place: int) -> int:
+def _skip(text: str, place: int) -> int:
     """Return the offset after white space, comments and the XML declaration."""
-    while found := _PASSED_OVER.match(text, place):
+    while found := _SKIPPED.match(text, place):
         place = found.end()
     return place
 
@@ -237,10 +237,10 @@ class SuitePrompt(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The text with its placeholders. Each message is shown below its role, and a function as its name."""
-        said = plain(self.node)
+        content = plain(self.node)
         if self.sections:
-            said = [{"role": section.role, "content": section.text.text} for section in self.sections]
-        messages = said if isinstance(said, list) else [said]
+            content = [{"role": section.role, "content": section.text.text} for section in self.sections]
+        messages = content if isinstance(content, list) else [content]
         return "\n\n".join(one if isinstance(one, str) else _message_text(**one) for one in messages)
 
 

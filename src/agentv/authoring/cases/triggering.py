@@ -175,7 +175,7 @@ def of_agentskills(node: ListNode) -> ListNode:
     return ListNode([_with_metadata(item) for item in node.items], node.at)
 
 
-def told_by(meta: PromptMeta, others: Mapping[str, str], at: Node, hint: str, report: Report) -> dict[str, Json]:
+def prompt_keys(meta: PromptMeta, others: Mapping[str, str], at: Node, hint: str, report: Report) -> dict[str, Json]:
     """The keys of `triggering:` for a prompt and the others of its library. A missing description is reported.
 
     Args:
@@ -196,8 +196,8 @@ def _with_metadata(item: Node) -> Node:
     own = ("query", "should_trigger")
     if not isinstance(item, MapNode) or any(key not in item.items for key in own) or len(item.items) == len(own):
         return item
-    said = item.items.get("metadata")
-    written = said if isinstance(said, MapNode) else MapNode({}, {}, item.at)
+    metadata = item.items.get("metadata")
+    written = metadata if isinstance(metadata, MapNode) else MapNode({}, {}, item.at)
     others = {key: one for key, one in item.items.items() if key not in own and one is not written}
     more = MapNode({**written.items, **others}, {**written.keys, **item.keys}, item.at)
     items: dict[str, Node] = {**{key: item.items[key] for key in own}, "metadata": more}
@@ -232,7 +232,7 @@ def _case_of(
     query: Query, settings: AuthoredTriggering, assertions: AssertionReader, judging: Judging, reading: Reading
 ) -> Case | None:
     """The case of a query; None if it contains a lone surrogate, which is reported."""
-    span, mark = span_of(query.node.at), mark_of(settings.threshold, query.loads)
+    span, mark = span_of(query.node.at), pass_mark(settings.threshold, query.loads)
     others = {} if settings.catalogue is False else {key: str(settings.others[key]) for key in settings.others}
     question = question_of(settings.name, settings.description, dict(sorted(others.items())), query.text)
     entry: dict[str, Json] = {"type": TAG, "value": query.loads, "required": mark}
@@ -261,7 +261,7 @@ def _case_of(
     )
 
 
-def mark_of(threshold: float, loads: bool) -> float:
+def pass_mark(threshold: float, loads: bool) -> float:
     """The share of right answers that a query needs to pass.
 
     A query that should load the prompt passes if YES has a share of `threshold` or more; one that should not passes

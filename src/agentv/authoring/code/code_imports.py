@@ -30,7 +30,7 @@ from agentv.authoring.code.python_code import loads_of, relative_to
 from agentv.authoring.source.files import SCRIPTS, is_code, is_directory, is_file, repository_root, upwards
 from agentv.model.values.values import lazy_pattern
 
-_TYPED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+_TYPESCRIPT = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 """TypeScript suffixes that an import of a JavaScript file may stand for."""
 
 _CONFIGS = ("tsconfig.json", "jsconfig.json")
@@ -38,7 +38,7 @@ _NAMED = lazy_pattern(
     r"""(?:\b(?:from|import|require|require\.resolve|import\.meta\.resolve)\s*\(?|\bnew\s+(?:Worker|URL)\s*\()\s*"""
     r"""(["'`])([^"'`\n$]+)\1"""
 )
-_BEGUN = lazy_pattern(
+_IN_DIRECTORY = lazy_pattern(
     r"""\b(?:import|require)\s*\(\s*(?:`(\.{1,2}/[^`$\n]*/)(?=[^`/]*\$\{)|(["'])(\.{1,2}/[^"'\n]*/)\2\s*\+)"""
 )
 """An import of an unknown file in a known directory: import(`./plugins/${name}.js`)."""
@@ -49,11 +49,11 @@ _STARTS = lazy_pattern(
 _LOADS = lazy_pattern(
     r"""(?<![.\w])(?:import|require)\s*\(\s*(?!\s|["'`/)]|\.\.\.)|(?<![.\w])(?:import|require)\s*\(\s*`[^`]*\$"""
 )
-_HANDED_ON = lazy_pattern(
+_REQUIRE_ALIAS = lazy_pattern(
     r"""=\s*(?:module\.)?require\s*(?:[;\n,)]|$)|\bmodule\.require\s*\(\s*(?:[^"'`\s]|(["'])[^"'\n]*\1\s*\+)"""
 )
 _CREATED = lazy_pattern(r"(\w+)\s*=\s*(?:\w+\.)?createRequire\(")
-_PUT_TOGETHER = lazy_pattern(r"""(?<![.\w])(?:import|require)\s*\(\s*(["'])[^"'\n]*\1\s*\+""")
+_CONCATENATED = lazy_pattern(r"""(?<![.\w])(?:import|require)\s*\(\s*(["'])[^"'\n]*\1\s*\+""")
 _COMMENT = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = lazy_pattern(r",(\s*[}\]])")
 _PACKAGE = lazy_pattern(r"(@[^/]+/[^/]+|[^/@.#][^/]*)(?:/(.*))?")
@@ -64,14 +64,14 @@ _MOST_CONFIGS = 8
 def loads_of_script(source: bytes) -> Loads:
     """The imports and directories that a JavaScript file loads."""
     text = source.decode(errors="replace")
-    begun = list(_BEGUN.finditer(text))
-    put_together = len(list(_LOADS.finditer(text))) + len(list(_PUT_TOGETHER.finditer(text)))
-    created = any(found[1] != "require" for found in _CREATED.finditer(text))
-    created = created or _HANDED_ON.search(text) is not None
+    in_directory = list(_IN_DIRECTORY.finditer(text))
+    computed = len(list(_LOADS.finditer(text))) + len(list(_CONCATENATED.finditer(text)))
+    aliased = any(found[1] != "require" for found in _CREATED.finditer(text))
+    aliased = aliased or _REQUIRE_ALIAS.search(text) is not None
     return Loads(
         names=dict.fromkeys(found[2] for found in _NAMED.finditer(text)),
-        directories=dict.fromkeys(found[1] or found[3] for found in begun),
-        unknown=put_together > len(begun) or created or _STARTS.search(text) is not None,
+        directories=dict.fromkeys(found[1] or found[3] for found in in_directory),
+        unknown=computed > len(in_directory) or aliased or _STARTS.search(text) is not None,
     )
 
 
@@ -90,9 +90,9 @@ def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> It
         return
     above = list(upwards(directory, root))
     if name.startswith("#"):
-        yield from _own_names(name, above)
+        yield from _package_imports(name, above)
         return
-    yield from _mapped(name, above)
+    yield from _tsconfig_paths(name, above)
     for home in homes:
         yield from script_files(os.path.join(home, name))  # noqa: PTH118
     found = _PACKAGE.fullmatch(name)
@@ -107,7 +107,7 @@ def script_files(place: str) -> Iterator[str]:
     """Yield the files that the path of an import may refer to, with or without a suffix."""
     yield place
     stem, ending = os.path.splitext(place)  # noqa: PTH122
-    yield from (stem + typed for typed in _TYPED.get(ending, ()))
+    yield from (stem + typed for typed in _TYPESCRIPT.get(ending, ()))
     for ending in (*SCRIPTS, ".json"):
         yield place + ending
         yield os.path.join(place, f"index{ending}")  # noqa: PTH118
@@ -121,41 +121,41 @@ def _of_package(place: str, inner: str) -> Iterator[str]:
     An installed package is represented by its `package.json`, which contains its version.
     """
     real = os.path.realpath(place)
-    described = os.path.join(real, "package.json")  # noqa: PTH118
-    yield described
+    package_json = os.path.join(real, "package.json")  # noqa: PTH118
+    yield package_json
     if f"{os.sep}node_modules{os.sep}" in real + os.sep:
         return
-    facts = _json(described)
+    facts = _json(package_json)
     key = f"./{inner}" if inner else "."
-    written = [*_conditions(_chosen(facts.get("exports"), key))]
+    written = [*_paths_in(_entry_for(facts.get("exports"), key))]
     if not inner:
         written += [one for name in ("main", "module", "browser", "source") if isinstance(one := facts.get(name), str)]
     for one in written:
-        yield from _without_package(os.path.normpath(os.path.join(real, one)))  # noqa: PTH118
-    yield from _without_package(os.path.join(real, inner) if inner else os.path.join(real, "index"))  # noqa: PTH118
+        yield from _without_package_json(os.path.normpath(os.path.join(real, one)))  # noqa: PTH118
+    yield from _without_package_json(os.path.join(real, inner) if inner else os.path.join(real, "index"))  # noqa: PTH118
 
 
-def _without_package(place: str) -> Iterator[str]:
+def _without_package_json(place: str) -> Iterator[str]:
     return (one for one in script_files(place) if not one.endswith(f"{os.sep}package.json")) if place else iter(())
 
 
-def _own_names(name: str, above: list[str]) -> Iterator[str]:
+def _package_imports(name: str, above: list[str]) -> Iterator[str]:
     for home in above:
-        described = os.path.join(home, "package.json")  # noqa: PTH118
-        if is_file(described):
-            yield described
-            for one in _conditions(_chosen(_json(described).get("imports"), name)):
+        package_json = os.path.join(home, "package.json")  # noqa: PTH118
+        if is_file(package_json):
+            yield package_json
+            for one in _paths_in(_entry_for(_json(package_json).get("imports"), name)):
                 yield from script_files(os.path.normpath(os.path.join(home, one)))  # noqa: PTH118
             return
 
 
-def _mapped(name: str, above: list[str]) -> Iterator[str]:
+def _tsconfig_paths(name: str, above: list[str]) -> Iterator[str]:
     """Yield the files that `paths` and `baseUrl` of a `tsconfig.json` map a name to, and that config."""
     for home in above:
         found = next((one for config in _CONFIGS if is_file(one := os.path.join(home, config))), None)  # noqa: PTH118
         if found is not None:
             for config, base, paths in _compiler_options(found, _MOST_CONFIGS):
-                places = [*_conditions(_chosen(paths, name)), *((name,) if base else ())]
+                places = [*_paths_in(_entry_for(paths, name)), *((name,) if base else ())]
                 start = os.path.join(os.path.dirname(config), base or ".")  # noqa: PTH118, PTH120
                 yield config
                 for one in places:
@@ -177,7 +177,7 @@ def _compiler_options(config: str, left: int) -> Iterator[tuple[str, str, Any]]:
             yield from _compiler_options(place if place.endswith(".json") else f"{place}.json", left - 1)
 
 
-def _chosen(table: Any, name: str) -> Any:
+def _entry_for(table: Any, name: str) -> Any:
     """The entry for a name in a mapping, with `*` filled in. A mapping without names is for the package itself."""
     if not isinstance(table, Mapping) or not any(
         key.startswith((".", "#")) or "*" in key or key == name for key in table
@@ -188,38 +188,38 @@ def _chosen(table: Any, name: str) -> Any:
     for key, value in table.items():
         before, star, after = key.partition("*")
         if star and name.startswith(before) and name.endswith(after) and len(name) >= len(before) + len(after):
-            return _filled(value, name[len(before) : len(name) - len(after)])
+            return _with_star(value, name[len(before) : len(name) - len(after)])
     return None
 
 
-def _filled(value: Any, star: str) -> Any:
+def _with_star(value: Any, star: str) -> Any:
     if isinstance(value, str):
         return value.replace("*", star)
     if isinstance(value, list):
-        return [_filled(one, star) for one in value]
-    return {key: _filled(one, star) for key, one in value.items()} if isinstance(value, Mapping) else None
+        return [_with_star(one, star) for one in value]
+    return {key: _with_star(one, star) for key, one in value.items()} if isinstance(value, Mapping) else None
 
 
-def _conditions(value: Any) -> Iterator[str]:
+def _paths_in(value: Any) -> Iterator[str]:
     """Yield all paths in an entry, whichever condition holds."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | Mapping):
         for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _conditions(one)
+            yield from _paths_in(one)
 
 
 def _json(path: str) -> dict[str, Any]:
     """The object in a file of JSON with comments; {} if the file cannot be read."""
     try:
         state = os.stat(path)  # noqa: PTH116
-        return _package(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+        return _read_json(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
     except (OSError, ValueError):
         return {}
 
 
 @lru_cache(maxsize=256)
-def _package(path: str, _written_ns: int, _changed_ns: int, size: int) -> dict[str, Any]:
+def _read_json(path: str, _written_ns: int, _changed_ns: int, size: int) -> dict[str, Any]:
     if size > _LARGEST_PACKAGE:
         return {}
     try:
@@ -244,7 +244,7 @@ _LOADED = (".py", ".pyc", *EXTENSION_SUFFIXES)
 """Suffixes of files that Python loads as modules. Compiled ones need no source."""
 
 _CODE = _PYTHON + SCRIPTS
-_DESCRIBED = f"{os.sep}package.json"
+_PACKAGE_JSON = f"{os.sep}package.json"
 
 _INSTALLED = lazy_pattern(r"[/\\](?:site-packages|dist-packages|node_modules)[/\\]")
 
@@ -358,7 +358,7 @@ class _Search:
         return _Closure(tuple(self._files), self._states, self._unknown)
 
     def _take(self, found: str) -> None:
-        folder = _standing(os.path.dirname(found))  # noqa: PTH120
+        folder = _existing_parent(os.path.dirname(found))  # noqa: PTH120
         if folder not in self._states:
             self._states[folder] = _state(folder)
         if found in self._files or not is_file(found):
@@ -367,7 +367,7 @@ class _Search:
             self._unknown = self._unknown or not is_installed(found)
         elif len(self._files) >= MOST_FILES:
             self._unknown = True
-        elif found.endswith(_DESCRIBED):
+        elif found.endswith(_PACKAGE_JSON):
             self._files[found] = None
             self._states[found] = _state(found)
         elif _INSTALLED.search(found) is None:
@@ -406,7 +406,7 @@ class _Search:
             self._waiting += self._read  # they may import from there
             self._read = []
         for home in homes:
-            folder = _standing(home)
+            folder = _existing_parent(home)
             self._states[folder] = _state(folder)
 
     def _walked(self, directory: str, endings: tuple[str, ...] = _PYTHON) -> Iterator[str]:
@@ -485,7 +485,7 @@ def _state(path: str) -> _State:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size) if known else None
 
 
-def _standing(directory: str) -> str:
+def _existing_parent(directory: str) -> str:
     """The directory, or its closest existing parent, whose time changes when the missing directory is created."""
     while not is_directory(directory) and os.path.dirname(directory) != directory:  # noqa: PTH120
         directory = os.path.dirname(directory)  # noqa: PTH120

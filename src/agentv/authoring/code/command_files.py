@@ -15,11 +15,11 @@ from agentv.model.suite.files import SearchPaths
 from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Command
 
-_NOWHERE = lazy_pattern(r"[\x00\n]")
+_NOT_IN_PATHS = lazy_pattern(r"[\x00\n]")
 _MODULE = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _PROGRAM = lazy_pattern(r"[\w.+-]{1,100}")
 _NESTED = lazy_pattern(r"[\s;&|()<>]")
-_GOES = frozenset({"cd", "pushd", "-C"})
+_CHANGE_DIRECTORY = frozenset({"cd", "pushd", "-C"})
 _WRITES = lazy_pattern(r"\d?>>?\|?|&>>?|tee|-o|--(?:out|log|junit|report)[\w-]*")
 _WRITES_TO = lazy_pattern(r"--(?:out|log|junit|report)[\w-]*=")
 """Words before a file that a command writes, which is neither code nor a reference."""
@@ -56,7 +56,7 @@ def paths_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
     words = _words(command)
     found: dict[str, None] = {}
     for directory in _directories(command.cwd, words):
-        for path in _seen_from(directory, words, homes_of_command(command, search)):
+        for path in _paths_from(directory, words, homes_of_command(command, search)):
             found.setdefault(path)
     loaded = (part for word in search.options.split() for part in (word, word.partition("=")[2]) if part)
     found |= {_joined(command.cwd, part): None for part in loaded}
@@ -132,7 +132,7 @@ def is_opaque(command: Command, search: SearchPaths) -> bool:
 def _words(command: Command) -> tuple[str, ...]:
     """The words of a command that may name files it reads, without those that name files it writes."""
     words = list(command.argv if command.shell is None else _split(command.shell))
-    words += [inner for word in words for inner in _inside(word, _DEEPEST)]
+    words += [inner for word in words for inner in _nested_words(word, _DEEPEST)]
     written = {after for before, after in pairwise(words) if _WRITES.fullmatch(before)}
     return tuple(word for word in words if word not in written and not _WRITES_TO.match(word))
 
@@ -147,25 +147,25 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-def _inside(word: str, depth: int) -> Iterator[str]:
+def _nested_words(word: str, depth: int) -> Iterator[str]:
     """Yield the words of a word that is itself a command line, as after `bash -c`."""
     if depth and _NESTED.search(word):
         for inner in _split(word):
             yield inner
             if inner != word:
-                yield from _inside(inner, depth - 1)
+                yield from _nested_words(inner, depth - 1)
 
 
 def _directories(cwd: str, words: Sequence[str]) -> list[str]:
     """The directory in which a command runs, and those that it may change to."""
     found = [cwd]
     for before, word in pairwise(words):
-        if before in _GOES and _may_be_path(word):
+        if before in _CHANGE_DIRECTORY and _may_be_path(word):
             found += [path for home in found if (path := _joined(home, word)) not in found]
     return found[:_MOST_DIRECTORIES]
 
 
-def _seen_from(directory: str, words: Sequence[str], homes: tuple[str, ...]) -> Iterator[str]:
+def _paths_from(directory: str, words: Sequence[str], homes: tuple[str, ...]) -> Iterator[str]:
     for word in words:
         if _may_be_path(word):
             yield from (_joined(directory, name) for name in _RUNNERS.get(word, ()))
@@ -184,7 +184,7 @@ def _modules(homes: Sequence[str], words: Sequence[str]) -> Iterator[str]:
 
 
 def _may_be_path(word: str) -> bool:
-    return len(word) < _LONGEST and _NOWHERE.search(word) is None
+    return len(word) < _LONGEST and _NOT_IN_PATHS.search(word) is None
 
 
 def _joined(directory: str, word: str) -> str:

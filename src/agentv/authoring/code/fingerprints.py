@@ -24,7 +24,7 @@ from agentv.model.values.values import lazy_pattern
 from agentv.registry import fields as declared
 from agentv.registry.fields import Command, Declared, DeclaredAssertion, PromptCode, is_declared, options_of
 
-_BEARERS = (
+_FILE_TYPES = (
     Command,
     declared.Document,
     declared.FileGlobs,
@@ -157,20 +157,20 @@ def is_unfollowed(options: object, search: SearchPaths | None = None) -> bool:
     from agentv.authoring.code.code_imports import loads_unknown
     from agentv.authoring.code.command_files import is_opaque, searches_unknown
 
-    around = search or _of_this_process()
+    around = search or search_paths(os.environ)
     if any(is_opaque(command, around) or searches_unknown(command) for command in commands_of(options)):
         return True
     return any(loads_unknown(path, homes) for value in opened for path, homes in _paths_from(value, search))
 
 
-def bears_files(cls: type) -> bool:
+def may_name_files(cls: type) -> bool:
     """Whether the instances of an options class may name files."""
-    return bool(_bearing(cls))
+    return bool(_file_fields(cls))
 
 
 def names_files(options: object) -> bool:
     """Whether an instance of an options class has a value that may name files."""
-    names = _bearing(type(options))
+    names = _file_fields(type(options))
     return bool(names) and any(getattr(options, name) is not None for name in names)
 
 
@@ -181,20 +181,16 @@ def _paths_from(value: Any, search: SearchPaths | None) -> Iterator[tuple[str, t
     command = value.command if isinstance(value, PromptCode) else value
     if not isinstance(command, Command):
         return ((path, None) for path in _paths(value))
-    around = search or _of_this_process()
+    around = search or search_paths(os.environ)
     homes = homes_of_command(command, around)
     found = (*paths_of_command(command, around), *tests_of_command(command))
     others = _paths(replace(value, command=None)) if isinstance(value, PromptCode) else ()
     return ((path, homes) for path in (*others, *found))
 
 
-def _of_this_process() -> SearchPaths:
-    return search_paths(os.environ)
-
-
 def _values(options: object) -> Iterator[Any]:
     """Yield the values of the fields that may name files. A command gets the options' `cwd`."""
-    for name in _bearing(type(options)):
+    for name in _file_fields(type(options)):
         value = getattr(options, name)
         if isinstance(value, tuple):
             yield from (one.command for one in value if isinstance(one, declared.Preprocessor))
@@ -206,7 +202,7 @@ def _values(options: object) -> Iterator[Any]:
 _known: dict[type, tuple[str, ...]] = {}
 
 
-def _bearing(cls: type) -> tuple[str, ...]:
+def _file_fields(cls: type) -> tuple[str, ...]:
     """The fields of a class that may name files."""
     found = _known.get(cls)
     if found is not None:
@@ -221,9 +217,9 @@ def _bearing(cls: type) -> tuple[str, ...]:
             written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias
     else:
         written = {}
-    bearers = [bearer.__name__ for bearer in _BEARERS]
+    file_types = [file_type.__name__ for file_type in _FILE_TYPES]
     for name, annotation in written.items():
-        if name != "path" and any(bearer in str(annotation) for bearer in bearers):
+        if name != "path" and any(file_type in str(annotation) for file_type in file_types):
             own = (*own, name)
     found = _known[cls] = own
     return found
@@ -246,10 +242,10 @@ def _paths(value: Any) -> Iterator[str]:
     elif isinstance(value, declared.FileGlobs):
         yield from files_of_globs(value)
     elif isinstance(value, declared.Document | declared.FunctionRef | declared.LoadedJson):
-        yield from (value.path,) if value.path is not None else _of_module(value)
+        yield from (value.path,) if value.path is not None else _module_files(value)
 
 
-def _of_module(value: object) -> Iterator[str]:
+def _module_files(value: object) -> Iterator[str]:
     """Yield the files of an importable module, unless it is installed."""
     from agentv.authoring.code.code_imports import files_of_module, is_installed
 
@@ -275,13 +271,13 @@ def _digest_of(path: str, *_state: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_PYTHON = lazy_pattern(
+_PYTHON_WRITES = lazy_pattern(
     rb"""(?<!\w)["'](?:[rbt]?[wax][bt]?\+?|[rbt]{1,2}\+[bt]?)["']|\.write_(?:text|bytes)\(|\bos\.(?:open|replace|rename|link)\b"""
     rb"""|\bshutil\b|\bsqlite3\b|\bshelve\b|\bdbm\b|FileHandler|\bfilename\s*=|\.to_(?:csv|json|parquet|pickle|excel)\("""
     rb"""|\.save\w*\(|\bsubprocess\b|\bos\.system\b"""
 )
-_SCRIPT = lazy_pattern(rb"\b(?:write|append|copy|rename|createWrite)\w*\(|\bchild_process\b|\bBun\.")
-_SHELL = lazy_pattern(rb">|\b(?:tee|mv|cp|touch|dd|install|sed\s+-\w*i)\b")
+_SCRIPT_WRITES = lazy_pattern(rb"\b(?:write|append|copy|rename|createWrite)\w*\(|\bchild_process\b|\bBun\.")
+_SHELL_WRITES = lazy_pattern(rb">|\b(?:tee|mv|cp|touch|dd|install|sed\s+-\w*i)\b")
 _LARGEST = 1 << 20
 
 
@@ -314,5 +310,5 @@ def _writes(path: str, _written_ns: int, _changed_ns: int, size: int) -> bool:
     except OSError:
         return False
     if path.endswith(".py"):
-        return _PYTHON.search(data) is not None
-    return (_SCRIPT if path.endswith(("js", "ts", "jsx", "tsx")) else _SHELL).search(data) is not None
+        return _PYTHON_WRITES.search(data) is not None
+    return (_SCRIPT_WRITES if path.endswith(("js", "ts", "jsx", "tsx")) else _SHELL_WRITES).search(data) is not None

@@ -22,11 +22,11 @@ _STARTS = lazy_pattern(
     rb"|create_subprocess|\bchild_process\b|\bBun\.(?:spawn|\$)|\bexeca\b|\bimport_module\((?!\s*[\"'])|\b__import__\((?!\s*[\"'])"
 )
 _CODE_NAME = lazy_pattern(rb"[\w./@+-]+\.(?:py|sh|bash|[cm]?[jt]sx?|rb|pl|R|jl|lua|php|mk)\b")
-_SET = lazy_pattern(r"\b(PYTHONPATH|NODE_PATH|PATH)\s*[:?+]?=\s*(\"[^\"\n]*\"|'[^'\n]*'|[^\s;&|]+)")
-_GOES = lazy_pattern(r"(?:^|[;&|(@]|\bthen\b|\bdo\b)\s*(?:cd|pushd)\s+([^\s;&|)]+)", re.MULTILINE)
+_ASSIGNMENT = lazy_pattern(r"\b(PYTHONPATH|NODE_PATH|PATH)\s*[:?+]?=\s*(\"[^\"\n]*\"|'[^'\n]*'|[^\s;&|]+)")
+_CHANGES_DIRECTORY = lazy_pattern(r"(?:^|[;&|(@]|\bthen\b|\bdo\b)\s*(?:cd|pushd)\s+([^\s;&|)]+)", re.MULTILINE)
 _SOURCED = lazy_pattern(r"(?:^|[;&|])\s*(?:\.|source|-?s?include)\s+([^\s;&|]+)", re.MULTILINE)
 _MODULES = lazy_pattern(r"\s-m\s*([A-Za-z_][\w.]*)")
-_UNTOLD = lazy_pattern(r"\$\{?\w+\}?\.(?:py|sh|bash|[cm]?[jt]sx?|rb|pl)\b|(?:^|[;&|])\s*eval\s", re.MULTILINE)
+_COMPUTED_PATH = lazy_pattern(r"\$\{?\w+\}?\.(?:py|sh|bash|[cm]?[jt]sx?|rb|pl)\b|(?:^|[;&|])\s*eval\s", re.MULTILINE)
 _EXPANSION = lazy_pattern(r"\$\{?\w+\}?/|\$\([^)]*\)/?")
 
 
@@ -82,19 +82,19 @@ def places_of_script(path: str, data: bytes) -> Loads:
     """The modules, directories and files that a shell script, a Makefile, or scripts in a `package.json` name."""
     text = data.decode(errors="replace")
     lines = "\n".join(_package_scripts(text)) if path.endswith(".json") else text
-    goes = (one for found in _GOES.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
+    goes = (one for found in _CHANGES_DIRECTORY.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
     return Loads(
         modules={(0, found[1]): None for found in _MODULES.finditer(lines)},
         homes=dict.fromkeys(_directories(lines, ("PYTHONPATH", "NODE_PATH"))),
         files=dict.fromkeys(_bare(found[1]) for found in _SOURCED.finditer(lines)),
         goes=dict.fromkeys((*goes, *_directories(lines, ("PATH",)))),
-        unknown=_UNTOLD.search(lines) is not None,
+        unknown=_COMPUTED_PATH.search(lines) is not None,
     )
 
 
 def _directories(lines: str, names: tuple[str, ...]) -> list[str]:
     """The directories that are assigned to the variables, without their previous values, such as `$PATH`."""
-    values = (_bare(found[2]) for found in _SET.finditer(lines) if found[1] in names)
+    values = (_bare(found[2]) for found in _ASSIGNMENT.finditer(lines) if found[1] in names)
     parts = (_bare(part) for value in values for part in value.split(os.pathsep))
     return [part for part in parts if part and "$" not in part]
 

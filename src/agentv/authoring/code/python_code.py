@@ -21,12 +21,12 @@ _DEEPEST = 40
 
 _PARENT = frozenset({"dirname"})
 _SAME = frozenset({"abspath", "realpath", "normpath", "normcase", "expanduser", "str", "fspath", "fsdecode", "Path"})
-_SAME_OF_ITSELF = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip", "copy"})
+_SAME_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip", "copy"})
 _JOINS = frozenset({"join", "joinpath", "Path", "PurePath", "PosixPath"})
 _LISTS = frozenset({"list", "tuple", "sorted", "set", "reversed", "map"})
-_HERE = frozenset({"getcwd", "cwd"})
+_CURRENT_DIRECTORY = frozenset({"getcwd", "cwd"})
 _NAMED = {"pardir": "..", "curdir": ".", "sep": "/"}
-_OF_PACKAGES = frozenset({"__path__", "submodule_search_locations"})
+_PACKAGE_PATHS = frozenset({"__path__", "submodule_search_locations"})
 
 
 class Values(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Expressions:
     def __init__(self, tree: ast.Module, file: str) -> None:
         self._tree = tree
         self._file = file
-        self._under_way: set[str] = set()
+        self._evaluating: set[str] = set()
         self._depth = 0
 
     def text(self, node: ast.expr) -> Values:
@@ -171,7 +171,7 @@ class Expressions:
             return self.text(node.value).each(os.path.dirname)
         if node.attr in _NAMED:
             return Values((_NAMED[node.attr],))
-        if node.attr in _OF_PACKAGES or is_search_path(node):
+        if node.attr in _PACKAGE_PATHS or is_search_path(node):
             return NONE  # imported packages are already recorded
         return UNKNOWN
 
@@ -179,17 +179,17 @@ class Expressions:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "parents":
             match node.slice:
                 case ast.Constant(value=int(up)) if 0 <= up < _DEEPEST:
-                    return self.text(node.value.value).each(lambda path: _climbed(path, up + 1))
+                    return self.text(node.value.value).each(lambda path: _ancestor(path, up + 1))
         if isinstance(node.slice, ast.Slice):
             return self.text(node.value)
         return NONE if is_search_path(node.value) else UNKNOWN
 
     def _called(self, node: ast.Call) -> Values:  # noqa: PLR0911  # one return per function
         function, given = node.func, node.args
-        if isinstance(function, ast.Attribute) and function.attr in _SAME_OF_ITSELF and not given:
+        if isinstance(function, ast.Attribute) and function.attr in _SAME_METHODS and not given:
             return self.text(function.value)
         name = getattr(function, "attr", getattr(function, "id", ""))
-        if name in _HERE and not given:
+        if name in _CURRENT_DIRECTORY and not given:
             return Values((".",))
         if name == "joinpath" and isinstance(function, ast.Attribute):
             return self._all((function.value, *given), _joined)
@@ -207,18 +207,18 @@ class Expressions:
         return self.text(given[0]) if name in _SAME and len(given) == 1 else UNKNOWN
 
     def _name(self, name: str) -> Values:
-        if name in self._under_way:
+        if name in self._evaluating:
             return NONE  # x = x / "lib"
         if name not in self._bound:
             return UNKNOWN
-        self._under_way.add(name)
+        self._evaluating.add(name)
         try:
             found = NONE
             for one in self._bound[name]:
                 found |= UNKNOWN if one is None else self.text(one)
             return found
         finally:
-            self._under_way.discard(name)
+            self._evaluating.discard(name)
 
     @cached_property
     def _bound(self) -> Mapping[str, list[ast.expr | None]]:
@@ -249,7 +249,7 @@ def _joined(parts: tuple[str, ...]) -> str:
     return os.path.normpath(os.path.join(*parts))  # noqa: PTH118  # it joins as Python does
 
 
-def _climbed(path: str, up: int) -> str:
+def _ancestor(path: str, up: int) -> str:
     for _ in range(up):
         path = os.path.dirname(path)  # noqa: PTH120
     return path
@@ -297,15 +297,15 @@ _STARTS = lazy_pattern(
     rb"\bsubprocess\b|\bos\.(?:system|popen|exec|spawn|posix_spawn)|create_subprocess|\bpexpect\b|\bpty\.spawn"
 )
 _IMPORTERS = frozenset({"import_module", "__import__", "run_module", "find_spec"})
-_OF_FILES = {"run_path": 0, "spec_from_file_location": 1, "SourceFileLoader": 1, "SourcelessFileLoader": 1}
+_FILE_LOADERS = {"run_path": 0, "spec_from_file_location": 1, "SourceFileLoader": 1, "SourcelessFileLoader": 1}
 """Function → index of the argument with the path that it loads."""
 
 _RUNS = frozenset({"exec", "eval"})
 _READS = frozenset({"read_text", "read_bytes"})
 _WALKS = frozenset({"iter_modules", "walk_packages"})
 _PATH_METHODS = {"insert": 1, "append": 0, "extend": 0}
-_LOADERS = _IMPORTERS | _OF_FILES.keys() | _RUNS | _WALKS
-_OWN = frozenset({"__name__", "__package__"})
+_LOADERS = _IMPORTERS | _FILE_LOADERS.keys() | _RUNS | _WALKS
+_OWN_NAMES = frozenset({"__name__", "__package__"})
 
 
 def loads_of(path: str, source: bytes) -> Loads:
@@ -325,14 +325,14 @@ class _Reader(Struct):
     Attributes:
         loads: receives what is found.
         expressions: evaluates the expressions of the file.
-        others: alias → the module or function that it stands for, or `sys.path`.
-        named_later: the file imports modules by unknown names.
+        aliases: alias → the module or function that it stands for, or `sys.path`.
+        imports_unknown: the file imports modules by unknown names.
     """
 
     loads: Loads
     expressions: Expressions
-    others: dict[str, str] = field(default_factory=dict)
-    named_later: bool = False
+    aliases: dict[str, str] = field(default_factory=dict)
+    imports_unknown: bool = False
 
     def read(self, tree: ast.Module) -> None:
         nodes = list(ast.walk(tree))
@@ -347,57 +347,57 @@ class _Reader(Struct):
             elif isinstance(node, ast.AugAssign | ast.Assign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(map(self._is_search_path, targets)):
-                    self._put(node.value)
-        if self.named_later and not self.loads.finds:
+                    self._add_search_paths(node.value)
+        if self.imports_unknown and not self.loads.finds:
             self.loads.unknown = True
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             self.loads.modules |= {(0, one.name): None for one in node.names}
-            self.others |= {one.asname: "sys" for one in node.names if one.asname and one.name == "sys"}
+            self.aliases |= {one.asname: "sys" for one in node.names if one.asname and one.name == "sys"}
             return
         around = f"{node.module}." if node.module else ""
         self.loads.modules[node.level, node.module or ""] = None
         self.loads.modules |= {(node.level, around + one.name): None for one in node.names if one.name != "*"}
-        self.others |= {one.asname: one.name for one in node.names if one.asname}
+        self.aliases |= {one.asname: one.name for one in node.names if one.asname}
         if node.module == "sys" and any(one.name == "path" for one in node.names):
-            self.others |= {one.asname or one.name: "sys.path" for one in node.names if one.name == "path"}
+            self.aliases |= {one.asname or one.name: "sys.path" for one in node.names if one.name == "path"}
 
     def _renames(self, node: ast.Assign) -> None:
         """Record aliases such as `load = importlib.import_module` and `path = sys.path`."""
         name = getattr(node.value, "attr", getattr(node.value, "id", None))
         target = "sys.path" if self._is_search_path(node.value) else name
         if target == "sys.path" or target in _LOADERS:
-            self.others |= {one.id: target for one in node.targets if isinstance(one, ast.Name)}
+            self.aliases |= {one.id: target for one in node.targets if isinstance(one, ast.Name)}
 
     def _is_search_path(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Subscript):
             return self._is_search_path(node.value)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == "path":
-            return self.others.get(node.value.id, node.value.id) == "sys"
-        return is_search_path(node) or (isinstance(node, ast.Name) and self.others.get(node.id) == "sys.path")
+            return self.aliases.get(node.value.id, node.value.id) == "sys"
+        return is_search_path(node) or (isinstance(node, ast.Name) and self.aliases.get(node.id) == "sys.path")
 
     def _call(self, node: ast.Call) -> None:
-        name = getattr(node.func, "attr", None) or self.others.get(
+        name = getattr(node.func, "attr", None) or self.aliases.get(
             getattr(node.func, "id", ""), getattr(node.func, "id", "")
         )
         if name in _PATH_METHODS and isinstance(node.func, ast.Attribute) and self._is_search_path(node.func.value):
             place = _PATH_METHODS[name]
-            self._put(_argument(node, place, ()))
+            self._add_search_paths(_argument(node, place, ()))
         elif name == "addsitedir":
-            self._put(_argument(node, 0, ("sitedir",)))
+            self._add_search_paths(_argument(node, 0, ("sitedir",)))
         elif name == "chdir" and node.args:
             self.loads.homes |= dict.fromkeys(self.expressions.text(node.args[0]).texts)
         elif name in _WALKS:
             self._walk(node)
         elif name in _IMPORTERS and node.args:
-            self._named(node.args[0], guesses=name == "find_spec")
-        elif name in _OF_FILES:
-            self._take(_argument(node, _OF_FILES[name], ("path_name", "location", "path")))
+            self._add_modules(node.args[0], guesses=name == "find_spec")
+        elif name in _FILE_LOADERS:
+            self._add_files(_argument(node, _FILE_LOADERS[name], ("path_name", "location", "path")))
         elif name in _RUNS and isinstance(node.func, ast.Name) and node.args:
             self._run(node.args[0])
 
-    def _put(self, given: ast.expr | None) -> None:
+    def _add_search_paths(self, given: ast.expr | None) -> None:
         """Add directories to Python's path; if some are unknown, also those that strings in the expression name."""
         found = UNKNOWN if given is None else self.expressions.text(given)
         self.loads.homes |= dict.fromkeys(found.texts)
@@ -412,7 +412,7 @@ class _Reader(Struct):
         self.loads.walked |= dict.fromkeys(found.texts)
         self.loads.unknown = self.loads.unknown or not found.whole
 
-    def _named(self, given: ast.expr, *, guesses: bool) -> None:
+    def _add_modules(self, given: ast.expr, *, guesses: bool) -> None:
         """Add the modules that an expression may name."""
         found = self.expressions.text(given)
         self.loads.modules |= {(len(one) - len(one.lstrip(".")), one.lstrip(".")): None for one in found.texts}
@@ -424,7 +424,7 @@ class _Reader(Struct):
         elif self._begins_with_own_name(given):
             self.loads.packages[1, ""] = None
         elif not guesses:
-            self.named_later = True
+            self.imports_unknown = True
 
     def _begins_with_own_name(self, given: ast.expr) -> bool:
         """Whether an expression begins with the module's own name, as in `f"{__name__}.{x}"`."""
@@ -435,9 +435,9 @@ class _Reader(Struct):
             first = first.values[0]
         if isinstance(first, ast.FormattedValue):
             first = first.value
-        return isinstance(first, ast.Name) and first.id in _OWN and first is not given
+        return isinstance(first, ast.Name) and first.id in _OWN_NAMES and first is not given
 
-    def _take(self, given: ast.expr | None) -> None:
+    def _add_files(self, given: ast.expr | None) -> None:
         found = UNKNOWN if given is None else self.expressions.text(given)
         self.loads.files |= dict.fromkeys(found.texts)
         self.loads.unknown = self.loads.unknown or not found.whole
@@ -448,7 +448,7 @@ class _Reader(Struct):
             return
         opened = list(_opened_in(given))
         for one in opened:
-            self._take(one)
+            self._add_files(one)
         found = self.expressions.text(given)
         self.loads.unknown = self.loads.unknown or not (opened or (found.whole and found.texts))
 

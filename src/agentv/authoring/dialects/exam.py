@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.cases.triggering import AuthoredQueries, told_by
+from agentv.authoring.cases.triggering import AuthoredQueries, prompt_keys
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading, sibling
@@ -424,7 +424,7 @@ class _Exam:
             report.unfit(node, f"'triggering' needs {_FORMS}")
             return None
         file = shown(meta.path) if meta.path else "a meta.yaml next to the prompt"
-        about = told_by(meta, self._others(), node, file, report)
+        about = prompt_keys(meta, self._others(), node, file, report)
         keys: dict[str, Place] = {**dict.fromkeys(own, at), **(node.keys if isinstance(node, MapNode) else {})}
         items = {**own, **{key: node_of(value, at) for key, value in about.items()}}
         return MapNode(items, {**dict.fromkeys(about, at), **keys}, at)

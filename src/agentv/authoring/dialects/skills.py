@@ -23,7 +23,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from agentv.authoring.assertions.typed_entries import RUBRIC
-from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills, told_by
+from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills, prompt_keys
 from agentv.authoring.dialects.exam import PROVIDER, exam_record
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -228,7 +228,7 @@ class SkillDialect(DocumentDialect):
         elif isinstance(root, ListNode):
             meta = skill.meta
             others = {one.meta.id: one.meta.description or "" for one in skills_beside(skill, reading)}
-            about = {**told_by(meta, others, root, shown(meta.path or ""), reading.report), "runs": RUNS_OF_FILES}
+            about = {**prompt_keys(meta, others, root, shown(meta.path or ""), reading.report), "runs": RUNS_OF_FILES}
             pairs["triggering"] = mapping(
                 {"queries": of_agentskills(root), **{key: node_of(one, root.at) for key, one in about.items()}}, root.at
             )

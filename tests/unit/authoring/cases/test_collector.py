@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.collector import CaseCollector, Links, circles
+from agentv.authoring.cases.collector import CaseCollector, Links, cycles
 from agentv.authoring.cases.context import CaseNotes
 from agentv.authoring.source.report import Report
 from agentv.errors import LoadError
@@ -76,7 +76,7 @@ def test_many_unknown_ids_are_counted():
 def test_a_circle_of_thousands_is_found():
     names = [str(number) for number in range(5000)]
     around = {case: Link((needed,)) for case, needed in pairwise([*names, names[0]])}
-    assert list(circles(around)) == [names]
+    assert list(cycles(around)) == [names]
 
 
 @st.composite
@@ -88,7 +88,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Link]:
 
 @given(graphs())
 def test_a_circle_is_found_where_no_order_is_possible_and_nowhere_else(links):
-    found = list(circles(links))
+    found = list(cycles(links))
     for circle in found:
         assert all(needed in links[case].needs for case, needed in pairwise([*circle, circle[0]]))
     left = dict(links)
@@ -101,7 +101,7 @@ def test_a_circle_is_found_where_no_order_is_possible_and_nowhere_else(links):
 @pytest.fixture
 def few_held(monkeypatch) -> int:
     """How many cases are held: few, so that a file of which more are read again is short."""
-    monkeypatch.setattr("agentv.authoring.cases.collector.HELD", 20)
+    monkeypatch.setattr("agentv.authoring.cases.collector.MOST_IN_MEMORY", 20)
     return 20
 
 

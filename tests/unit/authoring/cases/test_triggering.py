@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from agentv.authoring.cases.triggering import mark_of, question_of
+from agentv.authoring.cases.triggering import pass_mark, question_of
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 from doubles.loading import outcome, repository
 
@@ -83,7 +83,7 @@ def test_the_mark_is_exact_at_any_number_of_runs(threshold):
     for runs, yes in ((most, one) for most in range(1, 13) for one in range(most + 1)):
         for loads, passes in {True: Fraction(yes, runs) >= share, False: Fraction(yes, runs) < share}.items():
             right = yes if loads else runs - yes
-            mark = mark_of(float(threshold), loads)
+            mark = pass_mark(float(threshold), loads)
             samples = [sample(1.0 if place < right else 0.0, mark) for place in range(runs)]
             assert (case_verdict(samples, repeat=runs, threshold=0.0) == "passed") is passes, (runs, yes, loads)
 
@@ -96,7 +96,7 @@ def sample(score, mark):
 def test_runs_that_cannot_be_read_count_against_both():
     # YES, YES, unreadable, unreadable with threshold 0.5: it loads the prompt; at most 2 of 4 are known not to be YES
     for loads, right in ((True, 2), (False, 0)):
-        samples = [sample(1.0 if place < right else 0.0, mark_of(0.5, loads)) for place in range(4)]
+        samples = [sample(1.0 if place < right else 0.0, pass_mark(0.5, loads)) for place in range(4)]
         assert (case_verdict(samples, repeat=4, threshold=0.0) == "passed") is loads
 
 

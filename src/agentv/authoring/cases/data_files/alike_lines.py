@@ -58,7 +58,7 @@ class _Value(Struct, frozen=True):
         string: index of the string in the line.
         text: the string.
         read: reads the value.
-        made: makes the assertion with another value.
+        build: makes the assertion with another value.
         checks: the assertion validates itself.
     """
 
@@ -66,7 +66,7 @@ class _Value(Struct, frozen=True):
     string: int
     text: str
     read: Read
-    made: Callable[..., Any]
+    build: Callable[..., Any]
     checks: bool
 
 
@@ -76,8 +76,8 @@ class _Pattern(Struct, frozen=True):
     Attributes:
         case: case of the line.
         strings: strings of the line.
-        others: takes those strings of a line that must not differ.
-        same: these strings of this line.
+        take_fixed: takes those strings of a line that must not differ.
+        fixed_strings: these strings of this line.
         own: number of assertions that are in the line itself.
         pairs_of_a_type: pairs of assertions that contradict or repeat each other if they are equal.
         texts: key → its string.
@@ -89,8 +89,8 @@ class _Pattern(Struct, frozen=True):
 
     case: Case
     strings: list[bytes]
-    others: Callable[[list[bytes]], Any]
-    same: Any
+    take_fixed: Callable[[list[bytes]], Any]
+    fixed_strings: Any
     own: int
     pairs_of_a_type: tuple[tuple[int, int], ...]
     texts: Mapping[str, int]
@@ -116,17 +116,17 @@ class AlikeLines:
         self._builder = builder
         self._patterns: dict[tuple[bytes, ...], list[_Pattern]] = {}
         self._count = 0
-        self._fits = False
+        self._has_matched = False
 
     def read(self, number: int, line: bytes) -> Case | None:
         """The case of a line; None if it must be read in full."""
         if not self._patterns:
             return None
-        cut = _cut(line)
-        strings = cut[1::2]
-        for pattern in self._patterns.get(tuple(cut[::2]), ()):
-            if len(strings) == len(pattern.strings) and pattern.others(strings) == pattern.same:
-                self._fits = True
+        parts = _split(line)
+        strings = parts[1::2]
+        for pattern in self._patterns.get(tuple(parts[::2]), ()):
+            if len(strings) == len(pattern.strings) and pattern.take_fixed(strings) == pattern.fixed_strings:
+                self._has_matched = True
                 try:
                     return self._of(pattern, strings, Span(self._path, number, 1, number, 2))
                 except ValueError:  # not JSON, not UTF-8, or a lone surrogate
@@ -136,17 +136,17 @@ class AlikeLines:
     def learn(self, line: bytes, case: Case) -> None:
         """Remember a line that was read without diagnostics and contains no placeholder."""
         if self._count >= MOST_PATTERNS or len(line) > LONGEST or line.startswith(BOM_UTF8):
-            if not self._fits:
+            if not self._has_matched:
                 self._patterns.clear()  # no line has matched another so far
             return
         self._count += 1  # includes unusable lines, so that only some lines of a file are tried
-        cut = _cut(line)
+        parts = _split(line)
         try:
-            pattern = self._pattern(cut[::2], cut[1::2], case)
+            pattern = self._pattern(parts[::2], parts[1::2], case)
         except ValueError:  # a lone surrogate in a key
             pattern = None
         if pattern is not None:
-            self._patterns.setdefault(tuple(cut[::2]), []).append(pattern)
+            self._patterns.setdefault(tuple(parts[::2]), []).append(pattern)
 
     def _of(self, pattern: _Pattern, strings: list[bytes], at: Span) -> Case | None:
         """The case of a line that matches a pattern; None if there is something to report.
@@ -156,7 +156,7 @@ class AlikeLines:
         """
         quoted = [_quoted(strings[place]) for place in pattern.order]
         texts = dict(zip(pattern.order, map(_read_text, quoted), strict=True))
-        given = self._given(pattern, texts, at)
+        given = self._fields(pattern, texts, at)
         if given is None:
             return None
         entries = given["assertions"]
@@ -167,7 +167,7 @@ class AlikeLines:
         written[1::2] = [one if b"\\" not in one else encode(_read_text(one)) for one in quoted]
         return replace(pattern.case, sha256=self._builder.hash_of(b"".join(written)), span=at, **given)
 
-    def _given(self, pattern: _Pattern, texts: Mapping[int, str], at: Span) -> dict[str, Any] | None:
+    def _fields(self, pattern: _Pattern, texts: Mapping[int, str], at: Span) -> dict[str, Any] | None:
         """The fields of a case with other texts, except its hash; None if a text is invalid."""
         known, given = pattern.case, dict[str, Any]()
         for key, place in pattern.texts.items():
@@ -188,7 +188,7 @@ class AlikeLines:
                 self._report = Report()
                 self._reading = self._reading.reporting_to(self._report)
                 return None
-            assertion = one.made(value=text)
+            assertion = one.build(value=text)
             if read != text or (one.checks and any(True for _ in assertion.validate())):
                 return None
             entries[one.entry] = replace(entries[one.entry], assertion=assertion)
@@ -222,11 +222,11 @@ class AlikeLines:
         free = {*texts.values(), *inside, *(one.string for one in values if one is not None)}
         if len(free) == len(strings) or not free:
             return None
-        others = itemgetter(*(number for number in range(len(strings)) if number not in free))
+        take_fixed = itemgetter(*(number for number in range(len(strings)) if number not in free))
         types = [entry.type for entry in case.assertions]
         alike = tuple((one, other) for one, other in combinations(range(len(types)), 2) if types[one] == types[other])
         written = tuple(one for one in values if one is not None)
-        made = _Pattern(case, strings, others, others(strings), len(items), alike, texts, written, pairs)
+        made = _Pattern(case, strings, take_fixed, take_fixed(strings), len(items), alike, texts, written, pairs)
         return self._hashed(made, {place: named[place] for place in free})
 
     def _hashed(self, pattern: _Pattern, texts: Mapping[int, str]) -> _Pattern | None:
@@ -234,7 +234,7 @@ class AlikeLines:
         mark = f"text{os.urandom(8).hex()}"
         case = pattern.case
         assert case.span is not None  # noqa: S101  # it is in a file
-        given = self._given(pattern, {place: f"{mark}-{place}" for place in texts}, case.span)
+        given = self._fields(pattern, {place: f"{mark}-{place}" for place in texts}, case.span)
         if given is None:
             return None
         other = replace(case, **given)
@@ -289,7 +289,7 @@ def _value_of(number: int, item: dict[str, Any], entry: AssertionEntry, named: l
     return None if derived else _Value(number, place, named[place], read, partial(cls, **options), schema.checks)
 
 
-def _cut(line: bytes) -> list[bytes]:
+def _split(line: bytes) -> list[bytes]:
     """Split a line into its strings and the parts between them, alternately, with escaped characters replaced."""
     if _BACKSLASH in line or _QUOTE in line:
         return [line]

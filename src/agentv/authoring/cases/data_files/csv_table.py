@@ -30,7 +30,7 @@ LIST_TYPES = frozenset({"contains-any", "contains-all", "icontains-any", "iconta
 DOCUMENTS = frozenset({"is-json", "contains-json", "json-schema", "json-match"})
 """Types whose value may be JSON."""
 
-_ELSEWHERE = (
+_PROMPTFOO_ONLY = (
     *("classifier", "moderation", "perplexity", "perplexity-score", "ruby", "guardrails", "is-valid-function-call"),
     *("is-valid-openai-function-call", "is-valid-openai-tools-call", "model-graded-closedqa"),
     *("model-graded-factuality", "conversation-relevance", "search-rubric"),
@@ -60,7 +60,7 @@ class Expectations(Struct, dict=True):
         text = text.strip()
         name, written, value = self._parts(text, at, report)
         if name == "equals" and value is None:
-            self._doubt(text, at, report)
+            self._warn_if_like_type(text, at, report)
             value = Scalar(text, text, at)
         threshold = threshold or written
         if threshold is None:
@@ -90,7 +90,7 @@ class Expectations(Struct, dict=True):
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        names = sorted({*self.types.names, *_ELSEWHERE}, key=len, reverse=True)
+        names = sorted({*self.types.names, *_PROMPTFOO_ONLY}, key=len, reverse=True)
         written = "|".join(re.escape(name).replace(r"\-", "[-_]") for name in names)
         prefixes = "|".join(f"{prefix}(?=:)" for prefix in _PREFIXES)
         return re.compile(
@@ -99,7 +99,7 @@ class Expectations(Struct, dict=True):
             re.DOTALL,
         )
 
-    def _doubt(self, text: str, at: Span, report: Report) -> None:
+    def _warn_if_like_type(self, text: str, at: Span, report: Report) -> None:
         """Warn about a text that begins almost like a type: comparing it as a whole is seldom meant."""
         begin = _BEGIN.match(text)
         if begin is None:
@@ -234,12 +234,12 @@ def _report_line(error: ValueError, at: Span, report: Report) -> None:
 
 def _wrong_row(error: csv.Error) -> WrongValue:
     """The problem of a row, recognized by the message since `csv` has one class for all errors."""
-    said = str(error)
-    if "expected after" in said:
+    text = str(error)
+    if "expected after" in text:
         return WrongValue("text after a closing quote", 'write "" for a quote inside it')
-    if "unexpected end" in said:
+    if "unexpected end" in text:
         return WrongValue("a quote in this row is never closed")
-    if "field limit" in said:
+    if "field limit" in text:
         return WrongValue(f"a cell is longer than {LARGEST_VALUE // 1_000_000} MB", "is a quote never closed?")
     return WrongValue("lines end in carriage returns (CR)", "save it with line feeds (LF)")
 

@@ -101,7 +101,11 @@ def files_of_split(wanted: HubReference, files: Sequence[str], readme: Mapping[s
     if wanted.revision == CONVERTED:
         found = _converted(data)
     elif isinstance(configs, list) and configs:
-        found = {str(one.get("config_name", "default")): _configured(one, data) for one in configs if _is_map(one)}
+        found = {
+            str(one.get("config_name", "default")): _configured(one, data)
+            for one in configs
+            if isinstance(one, Mapping)
+        }
     else:
         found = {"default": _by_name([one for one in data if one.endswith(READ)])}
     if not any(found.values()):
@@ -129,7 +133,7 @@ def _config(wanted: HubReference, found: Mapping[str, Splits], configs: object) 
             raise HubError(f"{wanted.repository} has no subset '{wanted.config}'", hint)
         return wanted.config
     marked = (
-        [str(one.get("config_name")) for one in configs if _is_map(one) and one.get("default") is True]
+        [str(one.get("config_name")) for one in configs if isinstance(one, Mapping) and one.get("default") is True]
         if isinstance(configs, list)
         else []
     )
@@ -142,23 +146,23 @@ def _config(wanted: HubReference, found: Mapping[str, Splits], configs: object) 
 
 def _configured(config: Mapping[str, Any], files: Sequence[str]) -> dict[str, list[str]]:
     """The splits of one entry of `configs` in the README."""
-    said, folder = config.get("data_files"), str(config.get("data_dir") or "").strip("./")
+    listed, folder = config.get("data_files"), str(config.get("data_dir") or "").strip("./")
     within = [one for one in files if not folder or one.startswith(f"{folder}/")]
-    if said is None:
+    if listed is None:
         return _by_name([one for one in within if one.endswith(READ)])
-    if isinstance(said, Mapping):
-        entries = list(said.items())
+    if isinstance(listed, Mapping):
+        entries = list(listed.items())
     else:
-        items = said if isinstance(said, list) else [said]
+        items = listed if isinstance(listed, list) else [listed]
         plain = [one for one in items if isinstance(one, str)]
-        entries = [(one.get("split", "train"), one.get("path")) for one in items if _is_map(one)]
+        entries = [(one.get("split", "train"), one.get("path")) for one in items if isinstance(one, Mapping)]
         entries += [("train", plain)] if plain else []
     prefix = f"{folder}/" if folder else ""
     return {str(split): _matching([prefix + one for one in _paths(paths)], files) for split, paths in entries}
 
 
-def _paths(said: object) -> list[str]:
-    items = said if isinstance(said, list) else [said]
+def _paths(listed: object) -> list[str]:
+    items = listed if isinstance(listed, list) else [listed]
     return [one.removeprefix("./") for one in items if isinstance(one, str)]
 
 
@@ -188,13 +192,13 @@ def _by_name(files: Sequence[str]) -> dict[str, list[str]]:
     if found:
         return found
     for one in files:
-        split = next((name for name, words in _KEYWORDS.items() if _says(one, words)), None)
+        split = next((name for name, words in _KEYWORDS.items() if _has_word(one, words)), None)
         if split is not None:
             found.setdefault(split, []).append(one)
     return found or ({"train": list(files)} if files else {})
 
 
-def _says(path: str, words: Sequence[str]) -> bool:
+def _has_word(path: str, words: Sequence[str]) -> bool:
     return re.search(rf"(?:^|[-._ 0-9/])(?:{'|'.join(words)})(?:[-._ 0-9/]|$)", path) is not None
 
 
@@ -214,13 +218,9 @@ def _hint(wanted: HubReference, files: Sequence[str]) -> str | None:
     return f"its program is not run; write hf://{wanted.repository}@{CONVERTED}/CONFIG/{wanted.split}"
 
 
-def _is_map(one: object) -> bool:
-    return isinstance(one, Mapping)
-
-
 _README = "README.md"
 _LARGEST_README = 1_000_000
-_OF = lazy_pattern(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})(?P<rest>.*)")
+_NUMBERED_FILE = lazy_pattern(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})(?P<rest>.*)")
 
 
 def missing_hub() -> Issue | None:
@@ -252,9 +252,9 @@ def split_files(wanted: HubReference, token: str | None) -> tuple[list[str], str
         def file(name: str) -> str:
             return str(hf_hub_download(wanted.repository, name, repo_type="dataset", revision=commit, token=token))
 
-        names = files_of_split(wanted, listed, _head(file(_README)) if _README in listed else {})
+        names = files_of_split(wanted, listed, _front_matter(file(_README)) if _README in listed else {})
         counts: dict[tuple[str, str, str], int] = {}
-        for found in filter(None, map(_OF.fullmatch, names)):
+        for found in filter(None, map(_NUMBERED_FILE.fullmatch, names)):
             key = found["stem"], found["count"], found["rest"]
             counts[key] = counts.get(key, 0) + 1
         for (_, count, _), here in counts.items():
@@ -263,7 +263,7 @@ def split_files(wanted: HubReference, token: str | None) -> tuple[list[str], str
                 raise HubError(message, "run it once with a network, and without HF_HUB_OFFLINE")
         paths = [file(name) for name in names]
     except (OSError, httpx.HTTPError, HFValidationError) as error:
-        raise _explained(wanted, error) from None
+        raise _hub_error(wanted, error) from None
     snapshot = Path(paths[0]).parents[len(Path(names[0]).parts) - 1]
     return paths, str(snapshot.parent.parent)
 
@@ -286,17 +286,17 @@ def _listed(wanted: HubReference, token: str | None) -> tuple[str, Sequence[str]
     return str(info.sha), [one.rfilename for one in info.siblings or ()]
 
 
-def _head(path: str) -> Mapping[str, Any]:
+def _front_matter(path: str) -> Mapping[str, Any]:
     """The YAML front matter of a README; {} if it has none."""
     with Path(path).open("rb") as file:
         data = file.read(_LARGEST_README)
     head = re.match(rb"---\s*\n(.*?)\n---\s*(?:\n|$)", data, re.DOTALL)
     root = read_yaml(path, head[1], Report()).value if head is not None else None
-    said = plain(root) if root is not None else None
-    return said if isinstance(said, dict) else {}
+    values = plain(root) if root is not None else None
+    return values if isinstance(values, dict) else {}
 
 
-def _explained(wanted: HubReference, error: Exception) -> HubError:
+def _hub_error(wanted: HubReference, error: Exception) -> HubError:
     """The HubError that explains an error of the library."""
     from huggingface_hub.errors import (
         GatedRepoError,

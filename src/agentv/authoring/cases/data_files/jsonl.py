@@ -166,7 +166,7 @@ class Transcripts(Struct):
                 "bad-case", at, "a transcript needs the key 'test_id'", hint="write such rows with agentv import"
             )
             return None
-        messages = _asked(value)
+        messages = _conversation(value)
         if not messages:
             report.error("missing-input", at, f"the transcript of '{test_id}' has no message of the user")
             return None
@@ -195,29 +195,29 @@ class Transcripts(Struct):
         test_id = value.get("test_id") if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(test_id, str):
             return False
-        digest = sha256(json.dumps(_asked(value)).encode(errors="surrogatepass")).digest()
+        digest = sha256(json.dumps(_conversation(value)).encode(errors="surrogatepass")).digest()
         if test_id in seen:
             return seen[test_id] == digest
         seen[test_id] = digest
         return False
 
 
-def _asked(row: Mapping[str, Any]) -> list[dict[str, Json]]:
+def _conversation(row: Mapping[str, Any]) -> list[dict[str, Json]]:
     """The recorded conversation up to the last user message."""
-    said = row.get("input")
-    if not isinstance(said, list):
+    recorded = row.get("input")
+    if not isinstance(recorded, list):
         trace = row.get("trace")
         steps = trace.get("steps") if isinstance(trace, dict) else None
         dicts = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
         # without the messages of sub-agents
         own = [one for one in dicts if one.get("type") == "message" and one.get("parent") is None]
-        said = [{"role": one.get("role"), "content": one.get("text")} for one in own]
-    messages = [{"role": one["role"], "content": one["content"]} for one in said if _is_said(one)]
+        recorded = [{"role": one.get("role"), "content": one.get("text")} for one in own]
+    messages = [{"role": one["role"], "content": one["content"]} for one in recorded if _is_message(one)]
     last = max((place for place, one in enumerate(messages) if one["role"] == "user"), default=-1)
     return messages[: last + 1]
 
 
-def _is_said(one: object) -> bool:
+def _is_message(one: object) -> bool:
     if not isinstance(one, dict) or one.get("role") not in _ROLES:
         return False
     content = one.get("content")

@@ -200,9 +200,6 @@ class TableCases(Struct):
         """Position of a whole row, with no width, so that it is not mistaken for that of its first cell."""
         return Span(self.tables[record.source].path, record.line, 1, record.line, 1)
 
-    def _id_of(self, row: TableRow) -> str:
-        return f"{self.prefix}row-{row.number}"
-
     def _width(self, row: TableRow) -> int:
         return 0 if isinstance(row.values, WrongValue) else max(len(row.values), len(self._columns))
 
@@ -215,8 +212,9 @@ class TableCases(Struct):
         if isinstance(values, WrongValue):
             report.error(code, at, values.message, hint=values.hint)
             return None
-        items: dict[str, Node] = {"id": Scalar(self._id_of(row), self._id_of(row), at)}
-        said: dict[str, dict[str, Any]] = defaultdict(dict)  # kind of column → key → node
+        identity = f"{self.prefix}row-{row.number}"
+        items: dict[str, Node] = {"id": Scalar(identity, identity, at)}
+        by_kind: dict[str, dict[str, Any]] = defaultdict(dict)  # kind of column → key → node
         for place, cell_at in enumerate(places):
             value = values[place] if place < len(values) else ""  # sheets omit empty cells at the end
             column = self._columns[place] if place < len(self._columns) else None
@@ -225,12 +223,12 @@ class TableCases(Struct):
             if problem is not None:
                 own.error(code, self._cell_at(row, place + 1), problem.message, hint=problem.hint)
             elif column is not None and (node := _node(value, column.kind, cell_at)) is not None:
-                said["metadata" if column.kind == "list" else column.kind][column.key] = node
+                by_kind["metadata" if column.kind == "list" else column.kind][column.key] = node
         if own.failed:
             return None
-        expected, thresholds, metrics = (said.pop(kind, {}) for kind in ("expected", "config", "metric"))
-        groups = {kind: mapping(nodes, at) for kind in ("vars", "metadata") if (nodes := said.pop(kind, None))}
-        items |= {kind: node for kind, nodes in said.items() for node in nodes.values()} | groups
+        expected, thresholds, metrics = (by_kind.pop(kind, {}) for kind in ("expected", "config", "metric"))
+        groups = {kind: mapping(nodes, at) for kind in ("vars", "metadata") if (nodes := by_kind.pop(kind, None))}
+        items |= {kind: node for kind, nodes in by_kind.items() for node in nodes.values()} | groups
         if expected:
             entries: list[Node] = []
             for key, cell in expected.items():

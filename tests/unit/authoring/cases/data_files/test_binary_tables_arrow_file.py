@@ -161,7 +161,7 @@ def test_a_damaged_file_is_an_error_and_never_a_crash(tmp_path):
 
 
 def test_a_long_file_is_read_again_and_a_changed_one_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("agentv.authoring.cases.collector.HELD", 5)
+    monkeypatch.setattr("agentv.authoring.cases.collector.MOST_IN_MEMORY", 5)
     table = pa.table({"q": [f"a{number}" for number in range(1100)]})
     cases, found = loaded(tmp_path, table)
     assert (found, len(cases)) == ([], 1100)
