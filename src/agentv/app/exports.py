@@ -106,9 +106,9 @@ def _passed_cases(run: StoredRun) -> Iterator[CaseKey]:
     cases = cases_of(run.rows())
     for number in range(len(cases)):
         if cases.status(number) == "passed":
-            of, path = cases.place(number), cases.place(number).path
-            at = str(Path(run.root, path)) if path else ""
-            yield of.suite, at, cases.case_id(number), of.prompt, of.target, of.variant
+            place = cases.place(number)
+            path = str(Path(run.root, place.path)) if place.path else ""
+            yield place.suite, path, cases.case_id(number), place.prompt, place.target, place.variant
 
 
 def _markdown(exported: Exported) -> Iterator[str]:

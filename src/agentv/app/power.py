@@ -214,11 +214,13 @@ def _pilot(named: str) -> Pilot:
 def _correlation(judged: Sequence[_Judged]) -> float | None:
     """Return the intra-cluster correlation: the share of the variance of cases' means that is between clusters."""
     means: dict[tuple[object, ...], list[float]] = {}
-    of = {}
+    clusters = {}
     for one in judged:
         means.setdefault(one.identity, []).append(one.score)
-        of[one.identity] = one.cluster
-    noise = split((of[case], number, sum(found) / len(found)) for number, (case, found) in enumerate(means.items()))
+        clusters[one.identity] = one.cluster
+    noise = split(
+        (clusters[case], number, sum(found) / len(found)) for number, (case, found) in enumerate(means.items())
+    )
     if noise.cases is None or noise.target is None or noise.cases + noise.target <= 0:
         return None
     return noise.cases / (noise.cases + noise.target)

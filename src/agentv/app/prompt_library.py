@@ -72,7 +72,7 @@ class Library(Struct, frozen=True):
         return cls(str(Path.cwd()), dict(os.environ))
 
     @property
-    def place(self) -> str | None:
+    def root(self) -> str | None:
         """The library's absolute directory, or None if the project has no library.
 
         Raises:
@@ -112,8 +112,8 @@ class Library(Struct, frozen=True):
         """
         if os.sep in name or name in (os.curdir, os.pardir):
             return self.read(self._directory(name))
-        place = self.place
-        directories = prompt_directories(place) if place is not None else []
+        root = self.root
+        directories = prompt_directories(root) if root is not None else []
         near = [one for one in self._read(one for one in directories if Path(one).name == name) if one.id == name]
         found = near if len(near) == 1 else [one for one in self._read(directories) if one.id == name]
         if len(found) > 1:
@@ -122,7 +122,7 @@ class Library(Struct, frozen=True):
         if not found and exists(str(Path(self.working, name))):
             return self.read(self._directory(name))
         if not found:
-            raise self._unknown(name, place, directories)
+            raise self._unknown(name, root, directories)
         return found[0]
 
     def read(self, directory: str) -> LibraryPrompt:
@@ -130,12 +130,12 @@ class Library(Struct, frozen=True):
         return next(self._read((directory,)))
 
     def _directories(self) -> list[str]:
-        place = self.place
-        if place is None:
+        root = self.root
+        if root is None:
             raise UsageError(f"there is no prompt library here: {_NO_LIBRARY}", _HINT)
-        found = prompt_directories(place)
+        found = prompt_directories(root)
         if not found:
-            raise UsageError(f"{shown(place)} contains no prompts", _HINT)
+            raise UsageError(f"{shown(root)} contains no prompts", _HINT)
         return found
 
     def _read(self, directories: Iterable[str]) -> Iterator[LibraryPrompt]:
@@ -160,13 +160,13 @@ class Library(Struct, frozen=True):
             )
         return directory
 
-    def _unknown(self, name: str, place: str | None, directories: Sequence[str]) -> UsageError:
+    def _unknown(self, name: str, root: str | None, directories: Sequence[str]) -> UsageError:
         from agentv.authoring.source.nearest import did_you_mean
 
-        if place is None:
+        if root is None:
             return UsageError(f"no prompt '{name}': {_NO_LIBRARY}", _HINT)
         hint = did_you_mean(name, [one.id for one in self._read(directories)])
-        return UsageError(f"no prompt '{name}' in {shown(place)}", hint or "list them with agentv prompt list")
+        return UsageError(f"no prompt '{name}' in {shown(root)}", hint or "list them with agentv prompt list")
 
 
 class RecordedTargets:
@@ -224,10 +224,10 @@ class RecordedTargets:
 
 
 class ChosenExams(Struct, frozen=True):
-    """Paths of exams; `without` has the ids of prompts without an exam."""
+    """Paths of exams; `without_exam` has the ids of prompts that have none."""
 
     paths: tuple[str, ...]
-    without: tuple[str, ...] = ()
+    without_exam: tuple[str, ...] = ()
 
 
 def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
@@ -283,9 +283,9 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
             f"'{name}' is not a valid prompt id",
             "an id is a directory name: letters, digits, '-', '_' and '.', starting with a letter or a digit",
         )
-    place = library.place
-    directory = Path(place or str(Path(repository_root(library.working)) / LIBRARY)) / name
-    for prompt in library.all() if place is not None and prompt_directories(place) else ():
+    root = library.root
+    directory = Path(root or str(Path(repository_root(library.working)) / LIBRARY)) / name
+    for prompt in library.all() if root is not None and prompt_directories(root) else ():
         if prompt.id == name and prompt.directory != str(directory):  # ids must be unique
             raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")
     files = _files(directory, form)

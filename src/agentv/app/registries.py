@@ -130,10 +130,13 @@ def registries() -> Registries:
             repositories.append(Repositories())
         return repositories[0].checkout(wanted, env)
 
-    return Registries(*known, discover, checkout, tuple(warnings()), _sandbox)
+    def sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
+        return sandboxes().choose(wanted, network)  # loaded only if a suite has workspaces
+
+    return Registries(*known, discover, checkout, tuple(warnings()), sandbox)
 
 
-def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
-    """Return the sandbox to use on this machine, or a Failure if none works."""
-    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # loaded only if a suite has workspaces
-    return sandboxes.choose(wanted, network)
+def sandboxes() -> Sandboxes:
+    """Return the sandboxes of the extension `agents`."""
+    found: Sandboxes = loaded(PORTS, "Sandboxes")()
+    return found

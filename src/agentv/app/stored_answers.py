@@ -58,7 +58,7 @@ class ReadOnlyAnswers:
         return None if found is None else replace(found, earlier=True)
 
 
-def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
+def prepare_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
     """Prepare a stored run again from its current eval files.
 
     Args:
@@ -103,7 +103,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     return prepare(settings if settings.sample is not None else replace(settings, seed=None))
 
 
-def left_out(trial: Trial) -> str | None:
+def why_left_out(trial: Trial) -> str | None:
     """Return why the answer of a trial cannot be graded again, or None if it can."""
     case = trial.case
     if is_conversation(trial):

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import replace
 
-from agentv.app.registries import registries
+from agentv.app.registries import registries, sandboxes
 from agentv.app.wiring import Connections
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.request import LoadRequest
@@ -39,14 +39,13 @@ from agentv.model.suite.workspace import WorkLimits, WorkspaceSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
-from agentv.registry.extensions import PORTS, loaded, registered
+from agentv.registry.extensions import PORTS, registered
 from agentv.registry.fields import options_of
 from agentv.registry.types import Provider, summary_of
 from agentv.targets.http.failures import carries_key
 from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.guard import attempt
 from agentv.user_code.processes import kill_all
-from agentv.work_ports import Sandboxes
 
 _EXTRA = "missing-extra"
 
@@ -96,10 +95,10 @@ def list_targets(wanted: TargetsRequest, announce: Callable[[int, tuple[str, ...
     models = tuple(_provider(one, found.env) for one in providers if one.of_models)
     others = tuple(_provider(one, found.env) for one in providers if not one.of_models)
     warnings = tuple(one for one in found.diagnostics if one.severity == "warning")
-    sandboxes: tuple[str, ...] = ()
+    sandbox_lines: tuple[str, ...] = ()
     if wanted.check and "Sandboxes" in registered(PORTS):
-        sandboxes = cast("Sandboxes", loaded(PORTS, "Sandboxes")()).lines()
-    return TargetsFound(TargetsListing(found.path, targets, models, others, sandboxes), warnings)
+        sandbox_lines = sandboxes().lines()
+    return TargetsFound(TargetsListing(found.path, targets, models, others, sandbox_lines), warnings)
 
 
 def _listed(entry: InventoryEntry, found: Inventory) -> ListedTarget:

@@ -13,7 +13,7 @@ from agentv.app.compare.gathering import cases_of, differences
 from agentv.app.compare.matching import ChosenCases, KeyedCases, Matched, SharedValues, match, shared_names
 from agentv.app.results.deleting import pinned_runs
 from agentv.app.results.listing import listed_run
-from agentv.app.results.place import RESULTS, partial_in, place_holding, runs_in
+from agentv.app.results.place import RESULTS, partial_in, project_with, runs_in
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
@@ -92,7 +92,7 @@ def trend(
         UsageError: there is no complete run of the suite on the target, or the choice of suite or target is ambiguous.
         StoreError: the files of a run cannot be read.
     """
-    root = root or place_holding(RESULTS)
+    root = root or project_with(RESULTS)
     results = results_directory(root)
     if suite is None:
         suites = suites_with_runs(root)
@@ -152,7 +152,7 @@ def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
         ran = found.summary.by_suite if found.summary is not None else {}
         if not of_suite and suite not in ran:
             continue
-        named = [str(one["name"]) for of in of_suite for one in objects_in(of.get("targets"))]
+        named = [str(one["name"]) for entry in of_suite for one in objects_in(entry.get("targets"))]
         by_target = found.summary.by_target if found.summary is not None else {}
         targets = tuple(dict.fromkeys(one for one in named if not by_target or one in by_target)) or tuple(by_target)
         yield _Run(path, record, targets, _unfinished(found.state, found.problem, found.summary))
@@ -281,7 +281,7 @@ class _Series:
 
     def _target_settings(self, run: _Run) -> Any:
         named = [one for one in objects_in(run.record.get("suites")) if one.get("name") == self._suite]
-        return [one for of in named for one in objects_in(of.get("targets")) if one.get("name") == self._target]
+        return [one for suite in named for one in objects_in(suite.get("targets")) if one.get("name") == self._target]
 
 
 def _only_target(suite: str, runs: Sequence[_Run]) -> str:

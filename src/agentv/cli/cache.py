@@ -66,10 +66,10 @@ def forget(older_than: float | None) -> int:
 
 def _file() -> Path:
     """The cache of the working directory's repository."""
-    from agentv.app.results.place import CACHE, place_holding
+    from agentv.app.results.place import CACHE, project_with
     from agentv.store.cassettes.cache import cache_file
 
-    return cache_file(place_holding(CACHE))
+    return cache_file(project_with(CACHE))
 
 
 def _opened(path: Path) -> AnswerCache:

@@ -275,7 +275,7 @@ def eval_command(names: tuple[str, ...], *, everything: bool, **options: Any) ->
     errored or did not run; 130 interrupted.
     """
     chosen = exams_of(names, everything=everything)
-    for prompt in chosen.without:
+    for prompt in chosen.without_exam:
         click.echo(f"note: {one_line(prompt)} has no exam and is skipped", err=True)
     return run(chosen.paths, options)
 

@@ -416,8 +416,8 @@ class ChosenCases:
         """Number of distinct cases, regardless of target, prompt and variant."""
         if len({(place.suite, place.path) for place in self.places}) == len(self.places):
             return len(self.numbers)
-        of = self.cases
-        return len({(of.case_id(one), of.place(one).suite, of.place(one).path) for one in self.numbers})
+        cases = self.cases
+        return len({(cases.case_id(one), cases.place(one).suite, cases.place(one).path) for one in self.numbers})
 
     def of(self, by: Dimension, name: str) -> ChosenCases:
         """Return the cases with this target, prompt or variant."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agentv.app.planning.workspaces import check_workspaces, existing_directory, notes_on_workspaces, works_in_existing
 from agentv.app.registries import registries
-from agentv.app.results.place import RESULTS, place_holding, place_of
+from agentv.app.results.place import RESULTS, project_of, project_with
 from agentv.app.results.stored import find_run
 from agentv.app.settings import LOCAL, EvalSettings, parse_shard
 from agentv.authoring.dialects.recognition import Dialect
@@ -298,7 +298,7 @@ def _no_case_error(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageEr
 def results_of(suites: tuple[Suite, ...], *, of_new_run: bool = False) -> Path:
     """Return the directory whose `.agentv/results` has the suites' runs, or with `of_new_run`, gets a new run."""
     directory = directory_of(suites)
-    return place_of(directory) if of_new_run else place_holding(RESULTS, directory)
+    return project_of(directory) if of_new_run else project_with(RESULTS, directory)
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:

@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentv.app.registries import sandboxes
 from agentv.app.settings import LOCAL, EvalSettings
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.response import Failure
-from agentv.registry.extensions import PORTS, loaded
-from agentv.work_ports import Sandboxes
 
 MAX_NAMED = 20
 """Maximum number of variants or targets in a message."""
@@ -92,12 +91,12 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
 
 
 def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
-    sandboxes, chosen = _sandboxes(), _chosen_sandboxes(suites)
+    available, chosen = sandboxes(), _chosen_sandboxes(suites)
     if any(name == wanted[0] == "none" for wanted, name in chosen.items()):
         origin = "flag" if settings.sandbox else "suite"
-        yield f"agents run without a sandbox, as the {origin} says. {sandboxes.warning}"
+        yield f"agents run without a sandbox, as the {origin} says. {available.warning}"
     for missing in sorted({wanted[0] for wanted, name in chosen.items() if name == "none" != wanted[0]}):
-        why = f"{missing} is not available. {sandboxes.problem(missing)} {sandboxes.warning}"
+        why = f"{missing} is not available. {available.problem(missing)} {available.warning}"
         yield f"agents run WITHOUT A SANDBOX, since {why}"
     if any(_is_confined(spec) for suite in suites if suite.workspaces for spec in suite.targets):
         yield from (f"agents run in the sandbox {name}" for name in sorted({*chosen.values()} - {"none"}))
@@ -111,13 +110,8 @@ def sandboxes_of(suites: tuple[Suite, ...]) -> list[SandboxName]:
 def _chosen_sandboxes(suites: tuple[Suite, ...]) -> dict[tuple[SandboxName, ...], SandboxName]:
     """Return the sandboxes that cases request → the one used on this machine."""
     asked = {one for suite in suites for one in suite.workspaces.sandboxes}
-    found = {wanted: _sandboxes().choose(wanted, network) for wanted, network in asked}
+    found = {wanted: sandboxes().choose(wanted, network) for wanted, network in asked}
     return {wanted: name for wanted, name in found.items() if not isinstance(name, Failure)}
-
-
-def _sandboxes() -> Sandboxes:
-    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()
-    return sandboxes
 
 
 def _is_confined(spec: TargetSpec) -> bool:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.results.listing import listed_run
-from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.app.results.place import RESULTS, project_with, runs_in
 from agentv.app.results.stored import find_run
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
@@ -43,7 +43,7 @@ def pin(named: str, *, remove: bool = False) -> str:
         UsageError: there is no such run.
         StoreError: the file cannot be read or written.
     """
-    root = place_holding(RESULTS)
+    root = project_with(RESULTS)
     run = find_run(named, root, action="pin")
     results = results_directory(root)
     if run.resolve().parent != results.resolve():
@@ -90,7 +90,7 @@ def named_runs(names: Sequence[str]) -> SelectedRuns:
         UsageError: a run does not exist, or is still being written.
         StoreError: a run is a link, or was not written by agentv.
     """
-    root = place_holding(RESULTS)
+    root = project_with(RESULTS)
     paths = dict.fromkeys(find_run(name, root, action="delete").absolute() for name in names)
     for path in paths:
         check_removable(path)
@@ -102,7 +102,7 @@ def named_runs(names: Sequence[str]) -> SelectedRuns:
 
 def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> SelectedRuns:
     """Return the repository's runs older than `older_than`, except the newest `keep` of all runs and pinned ones."""
-    results = results_directory(place_holding(RESULTS))
+    results = results_directory(project_with(RESULTS))
     found, pinned = runs_in(results, damaged=True), set(pinned_runs(results))
     chosen = found[: max(len(found) - keep, 0)]
     old = [path for path in chosen if older_than is None or now - _start_time(path) > older_than]

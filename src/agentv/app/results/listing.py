@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, partial_in, place_holding, planned_counts, runs_in
+from agentv.app.results.place import RESULTS, partial_in, planned_counts, project_with, runs_in
 from agentv.errors import StoreError
 from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.run.summary import Summary
@@ -31,7 +31,7 @@ class RunListing(Struct, frozen=True):
 
 def listed_runs(limit: int | None) -> RunListing:
     """Return the newest runs of the working directory's repository, reading only as many as requested."""
-    results = results_directory(place_holding(RESULTS))
+    results = results_directory(project_with(RESULTS))
     found = runs_in(results)[::-1]
     return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 

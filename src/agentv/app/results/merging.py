@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from agentv.app.gates import with_gates
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.results.listing import compared_totals_of, listed_run
-from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
+from agentv.app.results.place import RESULTS, partial_in, project_of, project_with
 from agentv.app.results.stored import StoredRun, find_run
 from agentv.app.running.run_record import SIGNATURE, gated_suite, signature_of, with_agent_versions
 from agentv.app.settings import parse_shard
@@ -74,8 +74,8 @@ class _Shard(Struct, frozen=True):
         return found if isinstance(found, str) else None
 
     @property
-    def of(self) -> int:
-        """The number of shards."""
+    def count(self) -> int:
+        """Number of shards of the run."""
         return parse_shard(self.shard or "")[1]
 
     @property
@@ -110,7 +110,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
         UsageError: the runs are not shards of one run, or some are missing.
         StoreError: a run cannot be read, or the new one cannot be written.
     """
-    root = place_holding(RESULTS)
+    root = project_with(RESULTS)
     paths = dict.fromkeys(find_run(name, root, action="merge").absolute() for name in named)
     shards = [_Shard.read(path) for path in paths]
     problems = [*_not_shards(shards)] or [*_differences(shards), *_duplicates(shards)]
@@ -120,7 +120,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
     if incomplete and not partial:
         raise UsageError("cannot merge: " + "; ".join(incomplete), "finish those first, or use --partial")
     at = Path(out) if out is not None else None
-    with RunDirectory.create(place_of(str(Path.cwd())), datetime.now(UTC), out=at) as directory:
+    with RunDirectory.create(project_of(str(Path.cwd())), datetime.now(UTC), out=at) as directory:
         _copy(shards, directory.path)
         project = repository_root(str(directory.path.parent))
         record = _record(shards, directory.run_id, project)
@@ -167,7 +167,7 @@ def _differences(shards: Sequence[_Shard]) -> Iterator[str]:
         ours, theirs, runs = first.settings, one.settings, f"the runs {first.path.name} and {one.path.name}"
         names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
         parts = [f"{name} ({_shown(ours.get(name))}, {_shown(theirs.get(name))})" for name in names]
-        if first.of != one.of:
+        if first.count != one.count:
             parts.append(f"shard ({first.shard}, {one.shard})")
         if parts:
             yield f"{runs} have other settings: {', '.join(parts)}"
@@ -196,12 +196,12 @@ def _other_files(suites: list[dict[str, Any]], others: list[dict[str, Any]]) -> 
 
 def _duplicates(shards: Sequence[_Shard]) -> Iterator[str]:
     """Yield messages about shards that are given twice, and trials that ran in several shards."""
-    of: dict[str | None, str] = {}
+    names: dict[str | None, str] = {}
     for one in shards:
-        if one.shard in of:
-            yield f"the runs {of[one.shard]} and {one.path.name} are both shard {one.shard}"
-        of[one.shard] = one.path.name
-    if len(of) < len(shards):
+        if one.shard in names:
+            yield f"the runs {names[one.shard]} and {one.path.name} are both shard {one.shard}"
+        names[one.shard] = one.path.name
+    if len(names) < len(shards):
         return
     seen: set[int] = set()
     for one in shards:
@@ -213,8 +213,8 @@ def _duplicates(shards: Sequence[_Shard]) -> Iterator[str]:
 
 
 def _incomplete(shards: Sequence[_Shard]) -> Iterator[str]:
-    there, of = {one.shard for one in shards}, shards[0].of
-    if missing := [name for number in range(1, of + 1) if (name := f"{number}/{of}") not in there]:
+    given, count = {one.shard for one in shards}, shards[0].count
+    if missing := [name for number in range(1, count + 1) if (name := f"{number}/{count}") not in given]:
         yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
     for one in shards:
         if one.listed.state != "finished":
@@ -263,6 +263,6 @@ def _partial(shards: Sequence[_Shard], planned: dict[str, int]) -> PartialRun | 
     parts = [part for one in shards if (part := partial_in(one.record)) is not None]
     if not parts or planned["trials"] == parts[0].of_trials:
         return None
-    together = len(shards) == shards[0].of
-    why = tuple(name for name in parts[0].why if name != "shard" or not together)
+    complete = len(shards) == shards[0].count
+    why = tuple(name for name in parts[0].why if name != "shard" or not complete)
     return PartialRun(planned["cases"], parts[0].of, why, planned["trials"], parts[0].of_trials)

@@ -19,7 +19,7 @@ RESULTS = "results"
 CACHE = "cache"
 
 
-def place_of(directory: str) -> Path:
+def project_of(directory: str) -> Path:
     """Return the directory that contains `.agentv/results` and `.agentv/cache` for an eval file in `directory`.
 
     Inside a git repository, this is the top of the checkout. Outside, it is the nearest directory with `.agentv` at or
@@ -37,7 +37,7 @@ def place_of(directory: str) -> Path:
     return Path(above or here or working)
 
 
-def place_holding(what: str, directory: str | None = None) -> Path:
+def project_with(what: str, directory: str | None = None) -> Path:
     """Return the directory to read `.agentv/results` or `.agentv/cache` from.
 
     This is the directory that a run would write to; outside git, if it has no results or cache, the nearest one above
@@ -48,7 +48,7 @@ def place_holding(what: str, directory: str | None = None) -> Path:
         directory: of the eval file; None: the working directory, to find a stored run.
     """
     at = str(Path.cwd()) if directory is None else directory
-    place = place_of(at)
+    place = project_of(at)
     if _top_of_git(at) is not None or _holds(place, what):
         return place
     above = (Path(one) for one in (*_projects(str(place)), *_projects(at)))
@@ -78,10 +78,10 @@ def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
     """
     is_run = holds_run if damaged else lambda run: (run / RUN).is_file()
     found = (path for path in results.iterdir() if is_run(path)) if results.is_dir() else ()
-    return sorted(found, key=begun)
+    return sorted(found, key=start_key)
 
 
-def begun(run: Path) -> tuple[str, int]:
+def start_key(run: Path) -> tuple[str, int]:
     """Return a sort key for when a run began: the second in its id, then the file time of its `run.json`."""
     second, _, _ = run.name.partition("-")
     record = run / RUN

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.app.results.place import RESULTS, project_with, runs_in
 from agentv.app.results.stored import find_run
 from agentv.errors import AgentvError, StoreError, UsageError
 from agentv.model.run.runs import LONGEST_NAME
@@ -44,7 +44,7 @@ class Project(Struct, frozen=True):
         Raises:
             UsageError: there is no such run.
         """
-        root = place_holding(RESULTS)
+        root = project_with(RESULTS)
         return cls(root, tuple(dict.fromkeys(find_run(name, root, action="view").absolute() for name in runs)))
 
     @property

@@ -169,6 +169,6 @@ def _disagreeing(rows: Iterator[tuple[int, Row]]) -> set[tuple[str, str]]:
     cases = cases_of(rows)
     verdicts: dict[tuple[str, str, str | None], set[Status]] = defaultdict(set)
     for number in range(len(cases)):
-        of = cases.place(number)
-        verdicts[cases.case_id(number), of.suite, of.path].add(cases.status(number))
+        place = cases.place(number)
+        verdicts[cases.case_id(number), place.suite, place.path].add(cases.status(number))
     return {(case_id, suite) for (case_id, suite, _), of_case in verdicts.items() if disagree(of_case)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv.app.results.place import RESULTS, begun, place_holding, runs_in
+from agentv.app.results.place import RESULTS, project_with, runs_in
 from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.labels import ReadLabels
@@ -64,7 +64,7 @@ class StoredRun(Struct, frozen=True):
         above = self.path.parents
         if len(above) > 2 and results_directory(above[2]) == above[0]:
             return above[2]
-        return place_holding(RESULTS)
+        return project_with(RESULTS)
 
     def results(self) -> Iterator[TrialResult]:
         """Yield its finished trials, in the order of the eval files, with the newest result of each.
@@ -107,7 +107,7 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
         UsageError: there is no such run, or it is still being written.
         StoreError: its files cannot be read, or a row or `summary.json` was changed.
     """
-    path = find_run(named, place_holding(RESULTS), action=action).absolute()
+    path = find_run(named, project_with(RESULTS), action=action).absolute()
     if not partial and is_being_written(path):
         what = f"the run {path.name} is still being written, in {shown(str(path))}"
         alternative = ", or use --partial" if action in _ACTIONS_WITH_PARTIAL else ""
@@ -153,7 +153,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     if named == "last":
         if out is not None:
             return Path(out)
-        runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=begun)
+        runs = runs_in(results, damaged=True)
         if not runs:
             raise UsageError(f"cannot {action}: {shown(str(results))} has no runs", "`agentv eval` makes one")
         return _with_record(runs[-1])
@@ -171,7 +171,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     raise UsageError(f"cannot {action}: no run '{named}' in {shown(str(results))}", hint)
 
 
-def whole_or_last(root: Path) -> str:
+def last_complete_run(root: Path) -> str:
     """Return the id of the newest run that was not limited to a part of its suites, or `last` if there is none."""
     for path in reversed(runs_in(results_directory(root))):
         with suppress(StoreError):

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared
-from agentv.app.stored_answers import left_out
+from agentv.app.stored_answers import why_left_out
 from agentv.app.wiring import Connections
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.calls.recorded_call import RecordedCall
@@ -407,7 +407,7 @@ async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, 
         case = (trial.suite.name, trial.case.id)
         if case not in cases:
             continue
-        why = left_out(trial)
+        why = why_left_out(trial)
         if why is not None:
             reasons[case] = f"of {why}"
             continue

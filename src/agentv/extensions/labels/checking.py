@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, project_with
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answers, grouped
@@ -162,7 +162,7 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
             raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
         of = f" of the assertion '{assertion}'" if assertion else ""
         return check_labels(read_labels([path]), assertion, NoLabelsError(f"{path} has no labels{of}"))
-    kept = kept or LabelFiles(place_holding(RESULTS))
+    kept = kept or LabelFiles(project_with(RESULTS))
     run = open_run(named, action="check")
     answers = [CheckedAnswer.of(one, run.run_id) for one in graded_answers(run, assertion)]
     suites = {one.suite for one in answers}

@@ -73,10 +73,10 @@ def command(
     To label in a browser: agentv view --label. To label elsewhere, --export to a .csv file, fill in `label` (pass, fail
     or unsure) and `note`, and --import.
     """
-    from agentv.app.results.place import RESULTS, place_holding
-    from agentv.app.results.stored import whole_or_last
+    from agentv.app.results.place import RESULTS, project_with
+    from agentv.app.results.stored import last_complete_run
 
-    run = named or whole_or_last(place_holding(RESULTS))
+    run = named or last_complete_run(project_with(RESULTS))
     export_to, import_from = files["export_to"], files["import_from"]
     if rate:
         return _rated(run, _person(by))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import connected, in_parallel, prepared_again, stored_answers
+from agentv.app.stored_answers import connected, in_parallel, prepare_again, stored_answers
 from agentv.app.wiring import Answers, redactor_for
 from agentv.errors import UsageError
 from agentv.extensions.labels.asking import (
@@ -312,7 +312,7 @@ def loaded_judges(
     found: list[LoadedJudge] = []
     for judge in named:
         if judge.name not in by_name:
-            by_name[judge.name] = prepared_again(run, asks_judge=True, budget_usd=budget_usd, judge=judge.name)
+            by_name[judge.name] = prepare_again(run, asks_judge=True, budget_usd=budget_usd, judge=judge.name)
         suites = by_name[judge.name].suites
         specs = {suite.name: suite.forced_judge for suite in suites if suite.forced_judge is not None}
         found.append(LoadedJudge(judge, specs))

@@ -8,7 +8,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, project_with
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import CheckedAnswer, GradedAnswer, JudgeKey, graded_answers, grouped
@@ -203,7 +203,7 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
         StoreError: a file of labels cannot be read.
     """
     graded = graded_answers(run, assertion)
-    root = place_holding(RESULTS)
+    root = project_with(RESULTS)
     known = latest(read_labels(sorted({labels_file(root, one.suite) for one in graded}))).values()
     hint = f"label answers: agentv label {named}"
     if not known:

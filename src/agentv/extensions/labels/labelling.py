@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, project_with
 from agentv.app.results.stored import open_run
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, draw, graded_answers, grouped
@@ -194,7 +194,7 @@ def open_session(
     run = open_run(named, action="label")
     drawn = draw(graded_answers(run, assertion), sample, seed)
     how = Draw(sample, seed, one_assertion=bool(assertion))
-    session = LabellingSession(run.run_id, kept or LabelFiles(place_holding(RESULTS)), person, drawn, draw=how)
+    session = LabellingSession(run.run_id, kept or LabelFiles(project_with(RESULTS)), person, drawn, draw=how)
     session.given = given_by(person, session.kept.read(session.suites))
     return session
 
@@ -400,7 +400,7 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
     """
     run = open_run(named, action="label")
     lines = ImportedLines(run.run_id, graded_answers(run))
-    kept = LabelFiles(place_holding(RESULTS))
+    kept = LabelFiles(project_with(RESULTS))
     found: dict[tuple[LabelItem, str], Label] = {}
     problems: list[str] = []
     empty = lines_with_label = 0

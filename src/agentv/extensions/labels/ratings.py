@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, project_with
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import grouped
@@ -163,7 +163,7 @@ def open_ratings(named: str, person: str) -> RatingSession:
             answers.setdefault(name, result)
     if not answers:
         raise UsageError(f"the run {run.run_id} has no answer to rate")
-    kept = LabelFiles(place_holding(RESULTS))
+    kept = LabelFiles(project_with(RESULTS))
     return RatingSession(run.run_id, kept, person, answers, dict(ratings_of_run(run.path, kept)))
 
 

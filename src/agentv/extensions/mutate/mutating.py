@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import connected, in_parallel, left_out, prepared_again, stored_answers
+from agentv.app.stored_answers import connected, in_parallel, prepare_again, stored_answers, why_left_out
 from agentv.app.wiring import Answers, Connections, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import UsageError
@@ -92,7 +92,7 @@ def mutate(named: str, settings: MutationSettings) -> MutationReport:
     operators = chosen_operators(settings.operators)
     run = open_run(named, action="mutate")
     passed = passing_trials(run)
-    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
+    prepared = prepare_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
     with stored_answers(run, prepared, judge=settings.judge) as answers:
         return asyncio.run(_mutated_run(run, prepared, answers, passed, operators, settings))
 
@@ -204,7 +204,7 @@ def _take(found: _Collected, original: Original) -> None:
 async def _original(trial: Trial, connections: Connections, *, judge: bool) -> Original | str:
     """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
     graders = graders_of(trial, judge=judge)
-    why = left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
+    why = why_left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
     if why is not None:
         return why
     answer = await answer_of(trial, connections)

@@ -57,7 +57,7 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     """
     if run and every:
         raise UsageError("RUN and --all conflict", "use one of them")
-    from agentv.app.results.place import RESULTS, place_holding
+    from agentv.app.results.place import RESULTS, project_with
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import push_labels, redactor_of
     from agentv.extensions.team.remote import chosen_remote, chosen_runs, is_exposed
@@ -71,8 +71,8 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
         with Connection(found, sleep=wait_for_server) as connection:
             redactor = redactor_of(os.environ, found.token)
             status = _pushed(paths, connection, redactor)
-            if labels_directory(place_holding(RESULTS)).is_dir():
-                added = push_labels(place_holding(RESULTS), connection, redactor)
+            if labels_directory(project_with(RESULTS)).is_dir():
+                added = push_labels(project_with(RESULTS), connection, redactor)
                 if added:
                     click.echo(f"{plural(added, 'label')} pushed", err=True)
     except KeyboardInterrupt:
@@ -142,7 +142,7 @@ def labels(remote: str | None) -> int:
 
     The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
     """
-    from agentv.app.results.place import RESULTS, place_holding
+    from agentv.app.results.place import RESULTS, project_with
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import pull_labels
     from agentv.extensions.team.remote import chosen_remote, is_exposed
@@ -151,7 +151,7 @@ def labels(remote: str | None) -> int:
     if is_exposed(found.address):
         click.echo(EXPOSED, err=True)
     with Connection(found, sleep=wait_for_server) as connection:
-        added, files = pull_labels(place_holding(RESULTS), connection)
+        added, files = pull_labels(project_with(RESULTS), connection)
     named = ", ".join(shown_from(str(path.absolute()), str(Path.cwd())) for path in files)
     click.echo(f"{plural(added, 'new label')}: {named}" if added else "no new labels", err=True)
     return ExitStatus.PASSED

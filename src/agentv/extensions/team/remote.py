@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.app.results.place import RESULTS, project_with, runs_in
 from agentv.app.results.stored import find_run
 from agentv.authoring.config import dotenv_of, merged, read_config, read_dotenv
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -120,7 +120,7 @@ def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
     Raises:
         UsageError: there is no such run.
     """
-    root = place_holding(RESULTS)
+    root = project_with(RESULTS)
     if not every:
         return tuple(dict.fromkeys(find_run(name, root, action="push") for name in named or ("last",)))
     found = tuple(runs_in(results_directory(root)))

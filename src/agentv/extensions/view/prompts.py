@@ -255,7 +255,7 @@ def _library(project: Project) -> Library | None:
     here = working.is_relative_to(root)
     library = Library(str(working if here else root), dict(os.environ))
     try:
-        place = library.place
+        place = library.root
     except AgentvError:
         return library  # listing says what is wrong
     within = place is not None and Path(place).is_relative_to(root)
