@@ -20,7 +20,7 @@ _ROOM = 24
 """Terminal columns for the last column (WHAT); if there are fewer, other columns are left out."""
 
 _HEADINGS = ("RUN", "STARTED", "STATE", "CASES PASSED", "PART", "RATE", "95% CI", "COST", "TIME", "WHAT")
-_GIVES_WAY = ("TIME", "COST", "95% CI", "STARTED", "STATE")
+_LEFT_OUT_FIRST = ("TIME", "COST", "95% CI", "STARTED", "STATE")
 _UNKNOWN: Cell = ("-", "dim")
 _STYLES = {"interrupted": "errored", "being written": "tested", "unreadable": "wrong"}
 
@@ -36,7 +36,7 @@ def render_runs(runs: Sequence[ListedRun], total: int, *, width: int, color: boo
     """
     table = [_row(run) for run in runs]
     headings = [name for name in _HEADINGS if name != "PART" or any(run.partial is not None for run in runs)]
-    for column in _GIVES_WAY:
+    for column in _LEFT_OUT_FIRST:
         taken = widths_of([list(headings), *([row[name] for name in headings] for row in table)])
         if width - sum(taken) - len(GAP) * len(taken) < _ROOM:
             headings.remove(column)
@@ -55,7 +55,7 @@ def _row(run: ListedRun) -> dict[str, Cell]:
     row["STARTED"] = (started_words(run) or "-", None)
     row["PART"] = ("", None) if run.partial is None else (run.partial.badge, "tested")
     row["STATE"] = (run.state, _STYLES.get(run.state))
-    row["WHAT"] = (run.problem and one_line(run.problem, 300), "wrong") if run.problem else (what_of(run), None)
+    row["WHAT"] = (one_line(run.problem, 300), "wrong") if run.problem else (suites_and_targets(run), None)
     if run.state == "being written":
         of = "" if run.planned is None else f" of {run.planned}"
         row["CASES PASSED"] = (f"{run.done}{of} trials done", "tested")
@@ -69,7 +69,7 @@ def _row(run: ListedRun) -> dict[str, Cell]:
     row["COST"] = (cost_of(summary) or "-", None)
     if summary.pass_rate is not None:
         style = "failed" if cases.failed or gated else "passed"
-        row["RATE"] = (f"{percent(summary.pass_rate)}{_of_trials(summary)}", style)
+        row["RATE"] = (f"{percent(summary.pass_rate)}{_trials_suffix(summary)}", style)
     if summary.pass_rate_interval is not None:
         low, high = summary.pass_rate_interval
         row["95% CI"] = (f"{percent(low)} to {percent(high)}", None)
@@ -78,7 +78,7 @@ def _row(run: ListedRun) -> dict[str, Cell]:
     return row
 
 
-def _of_trials(summary: Summary) -> str:
+def _trials_suffix(summary: Summary) -> str:
     """` of 28 trials`, or ` over 60 trials` for cases with several samples; empty if each case has one trial."""
     if summary.trials.total == summary.cases.total or summary.early_stops is not None:
         return ""
@@ -86,7 +86,7 @@ def _of_trials(summary: Summary) -> str:
     return f" {word} {plural(summary.judged, 'trial', ',')}"
 
 
-def what_of(run: ListedRun) -> str:
+def suites_and_targets(run: ListedRun) -> str:
     """`refunds, orders on gpt`."""
     suites, targets = (listed(names, NAMED, 60) for names in (run.suites, run.targets))
     return f"{suites} on {targets}" if targets else suites
@@ -94,7 +94,7 @@ def what_of(run: ListedRun) -> str:
 
 def run_words(run: ListedRun) -> str:
     """Description of a run in a menu: `2026-11-21 14:03, refunds on gpt, 88.2% of 272 cases`."""
-    facts = [started_words(run), what_of(run)]
+    facts = [started_words(run), suites_and_targets(run)]
     if run.summary is not None and run.summary.pass_rate is not None:
         facts.append(f"{percent(run.summary.pass_rate)} of {plural(run.summary.cases.total, 'case', ',')}")
     if run.state != "finished":

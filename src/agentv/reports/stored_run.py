@@ -16,7 +16,7 @@ from agentv.model.values.formatting import duration, plural
 from agentv.model.values.message import Message, reference_text
 from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.run.trial_view import STATUS_WORDS, case_words, costs_of, cut_words, needed
-from agentv.reports.runs import what_of
+from agentv.reports.runs import suites_and_targets
 from agentv.reports.text import TAB, distinct_decimals, one_line, paint, safe, shown_from
 
 LONGEST_DIFF = 200_000
@@ -67,7 +67,7 @@ class ShowOptions(Struct, frozen=True):
 
 def render_head(run: ListedRun, options: ShowOptions) -> str:
     """The id and state of the run, what it ran, and its totals."""
-    head = f"run {one_line(run.run_id, NAME)}, {run.state}: {what_of(run)}"
+    head = f"run {one_line(run.run_id, NAME)}, {run.state}: {suites_and_targets(run)}"
     lines = [paint(head, "bold", color=options.color)]
     where = shown_from(run.directory, options.here)
     if run.summary is None:

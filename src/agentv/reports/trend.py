@@ -38,7 +38,7 @@ def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
         interval = "" if run.interval is None else " to ".join(_number(trend, end) for end in run.interval)
         change = ""
         if run.change is not None:
-            moved = f"{_signed(trend, run.change.difference)} ({_reach(trend, run.change)})"
+            moved = f"{_signed(trend, run.change.difference)} ({_interval(trend, run.change)})"
             change = f"{moved} {run.change.direction or ''}".rstrip()
         texts = (one_line(run.run_id), _commit(run), _number(trend, run.value), interval, change)
         rows.append([(text, None) for text in texts])
@@ -104,10 +104,10 @@ def _paired(trend: Trend, found: RunDifference) -> str:
     """`difference -29.0 points (95% CI -38.9 to -19.8, 100 cases)`."""
     unit = "" if trend.measure == "mean score" else " points"
     difference, cases = _signed(trend, found.difference), plural(found.cases, "case")
-    return f"difference {difference}{unit} (95% CI {_reach(trend, found)}, {cases})"
+    return f"difference {difference}{unit} (95% CI {_interval(trend, found)}, {cases})"
 
 
-def _reach(trend: Trend, found: RunDifference) -> str:
+def _interval(trend: Trend, found: RunDifference) -> str:
     return " to ".join(_signed(trend, end) for end in found.interval)
 
 

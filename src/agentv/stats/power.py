@@ -138,13 +138,13 @@ class ComparisonPlan:
     repeat: int
     assumed: Assumptions
 
-    def room(self, way: Way) -> float:
+    def largest_difference(self, way: Way) -> float:
         """The largest possible difference in this direction."""
         return self.assumed.rate if way == "drop" else 1 - self.assumed.rate
 
     def ways(self, difference: float) -> tuple[Way, ...]:
         """The directions in which a difference of this size is possible."""
-        return tuple(way for way in WAYS if difference <= self.room(way) + NEAR)
+        return tuple(way for way in WAYS if difference <= self.largest_difference(way) + NEAR)
 
     def chance(self, difference: float, way: Way = "drop", cases: int | None = None) -> float:
         """Probability of showing a difference; for 0, of showing that there is no loss above the margin."""
@@ -167,7 +167,7 @@ class ComparisonPlan:
         cases = cases or self.cases
         if cases < self.assumed.fewest:
             return inf
-        largest = self.room(way)
+        largest = self.largest_difference(way)
         start = 1.5 / sqrt(cases) + self.assumed.margin if guess is None else guess
         return least_shown(
             lambda difference: self.chance(difference, way, cases), min(start, largest), largest, self.assumed.power
@@ -209,7 +209,7 @@ BETTER: frozenset[Verdict] = frozenset({"better"})
 NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
 
 
-Found = tuple[Numbers, Numbers, list[Numbers]]
+MeasureRounds = tuple[Numbers, Numbers, list[Numbers]]
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,14 @@ class Population:
         """Create the population from the clusters of a comparison, with the frequencies observed there."""
         known: dict[Hashable, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in measures[0][1].clusters])
-        found = [_of_cases(np.array(one.before), np.array(one.after), np.array(one.values)) for _, one in measures]
+        found = [_case_terms(np.array(one.before), np.array(one.after), np.array(one.values)) for _, one in measures]
         return cls.merged(tuple(name for name, _ in measures), np.stack(found, axis=1), numbers)
 
     @classmethod
     def drawn(cls, measures: Sequence[tuple[Measure, Numbers, Numbers]]) -> Population:
         """Create the population from the values before and after, with a row per cluster and a column per case."""
         clusters, size = measures[0][1].shape
-        found = [_of_cases(before.ravel(), after.ravel(), (after - before).ravel()) for _, before, after in measures]
+        found = [_case_terms(before.ravel(), after.ravel(), (after - before).ravel()) for _, before, after in measures]
         numbers = np.repeat(np.arange(clusters), size)
         return cls.merged(tuple(name for name, _, _ in measures), np.stack(found, axis=1), numbers)
 
@@ -336,7 +336,7 @@ class Population:
         shown = [decided([self._of_round(place, one, row) for place, one in enumerate(found)], alpha) for row in first]
         return float(sum(number for number, one in zip(rounds, shown, strict=True) if one in wanted)) / ROUNDS
 
-    def _of_round(self, place: int, found: Found, row: int) -> Evidence:
+    def _of_round(self, place: int, found: MeasureRounds, row: int) -> Evidence:
         """The evidence of one measure in one round."""
         means, moved, tails = found
         half = len(tails) // 2
@@ -351,7 +351,7 @@ class Population:
         drawn = rng.choice(kinds, size=(ROUNDS, clusters), p=self.shares) + np.arange(ROUNDS)[:, None] * kinds
         return np.bincount(drawn.ravel(), minlength=ROUNDS * kinds).reshape(ROUNDS, kinds).astype(np.float64)
 
-    def _evidence(self, place: int, counts: Numbers, levels: Numbers, margin: float) -> Found:
+    def _evidence(self, place: int, counts: Numbers, levels: Numbers, margin: float) -> MeasureRounds:
         """Mean, number of clusters that moved, and p-values (first those of `above`) of one measure in each round."""
         own = self.sums[:, place]
         columns = np.column_stack((own != 0, own**2, self.terms[:, place]))
@@ -446,7 +446,7 @@ def _summed(values: Numbers, numbers: NDArray[np.int64], count: int) -> Numbers:
     return found.reshape(count, *values.shape[1:])
 
 
-def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
+def _case_terms(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
     """The difference of each case, and the terms that `unseen` needs summed."""
     moved = (values != 0).astype(np.float64)
     return np.column_stack((values, moved, *(moved * one for one in (before, before**2, after, after**2)), values**2))
@@ -529,21 +529,21 @@ class _Nested:
         whole = sum(sum(answer) for case in every for answer in case) / self.counts[2]
         means = [sum(map(sum, case)) / size for case, size in zip(every, self.per_case, strict=True)]
         pairs = [(answer, mean) for case, mean in zip(every, means, strict=True) for answer in case]
-        self.of_cases = sum(size * (mean - whole) ** 2 for size, mean in zip(self.per_case, means, strict=True))
-        self.of_answers = sum(len(answer) * (sum(answer) / len(answer) - mean) ** 2 for answer, mean in pairs)
-        self.of_votes = sum((one - sum(answer) / len(answer)) ** 2 for answer, _ in pairs for one in answer)
+        self.case_squares = sum(size * (mean - whole) ** 2 for size, mean in zip(self.per_case, means, strict=True))
+        self.answer_squares = sum(len(answer) * (sum(answer) / len(answer) - mean) ** 2 for answer, mean in pairs)
+        self.vote_squares = sum((one - sum(answer) / len(answer)) ** 2 for answer, _ in pairs for one in answer)
 
     def noise(self) -> Noise:
         cases, answers, votes = self.counts
-        judge = self.of_votes / (votes - answers) if votes > answers else None
+        judge = self.vote_squares / (votes - answers) if votes > answers else None
         target = self._target(judge or 0.0) if answers > cases else None
         return Noise(self._cases(judge or 0.0, target or 0.0) if cases > 1 else None, target, judge, self.counts)
 
     def _target(self, judge: float) -> float:
         cases, answers, votes = self.counts
-        return max(0.0, (self.of_answers - (answers - cases) * judge) / (votes - self.in_case))
+        return max(0.0, (self.answer_squares - (answers - cases) * judge) / (votes - self.in_case))
 
     def _cases(self, judge: float, target: float) -> float:
         cases, _, votes = self.counts
         noise = (cases - 1) * judge + (self.in_case - self.in_all) * target
-        return max(0.0, (self.of_cases - noise) / (votes - sum(size * size for size in self.per_case) / votes))
+        return max(0.0, (self.case_squares - noise) / (votes - sum(size * size for size in self.per_case) / votes))

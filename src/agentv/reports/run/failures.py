@@ -239,7 +239,7 @@ def _view(result: TrialResult) -> TrialView:
 def _cause(result: TrialResult) -> _Cause | None:
     """The cause of a trial that did not pass; None if it passed, is only shown, or is counted elsewhere."""
     if result.status == "failed":
-        return _of_check(result)
+        return _check_cause(result)
     if result.status == "errored":
         code, message = "internal-error", "no reason"
         if result.error is not None:
@@ -260,7 +260,7 @@ def _cause(result: TrialResult) -> _Cause | None:
     return _Cause(result.status, code, keys, (f"{code}: {message}", general))
 
 
-def _of_check(result: TrialResult) -> _Cause:
+def _check_cause(result: TrialResult) -> _Cause:
     """The first check that decided against a trial: a missed gate, else a failed check, else a low score."""
     counting = [score for score in result.scores if counts(score)]
     gates = (score for score in counting if not passes_gate(score))

@@ -180,25 +180,25 @@ def grid_of(matrix: RunMatrix) -> Grid:
     if len(pairs) == 1:
         ((target, variant),) = pairs
         wholes: list[_Side] = [cells.get((target, prompt, variant)) for prompt in matrix.prompts]
-        compared = _compared(matrix, "prompt", matrix.prompts)
-        return Grid(tuple((prompt,) for prompt in matrix.prompts), tuple(_numbers(wholes, "", compared)))
+        compared = _usage_per_case(matrix, "prompt", matrix.prompts)
+        return Grid(tuple((prompt,) for prompt in matrix.prompts), tuple(_total_rows(wholes, "", compared)))
     several = (len(matrix.targets) > 1, len(matrix.variants) > 1)
     columns = tuple(tuple(name for name, differs in zip(pair, several, strict=True) if differs) for pair in pairs)
     by: Dimension = "target" if len(matrix.variants) == 1 else "variant"
     names = [pair[0] if by == "target" else pair[1] for pair in pairs]
-    compared = _compared(matrix, by, names) if by == "target" or len(matrix.targets) == 1 else []
+    compared = _usage_per_case(matrix, by, names) if by == "target" or len(matrix.targets) == 1 else []
     if len(matrix.prompts) == 1:
         (prompt,) = matrix.prompts
         wholes = [cells.get((target, prompt, variant)) for target, variant in pairs]
-        return Grid(columns, tuple(_numbers(wholes, "", compared)))
+        return Grid(columns, tuple(_total_rows(wholes, "", compared)))
     prompts = [
         GridRow(prompt, tuple(_rate(cells.get((target, prompt, variant))) for target, variant in pairs), is_prompt=True)
         for prompt in matrix.prompts
     ]
-    return Grid(columns, (*prompts, *_numbers(_wholes(matrix, pairs), "all prompts", compared)))
+    return Grid(columns, (*prompts, *_total_rows(_column_totals(matrix, pairs), "all prompts", compared)))
 
 
-def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> list[GridRow]:
+def _usage_per_case(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> list[GridRow]:
     """Rows with the usage per case of each column (cost, tokens, turns, time) and the paired differences."""
     found: dict[str, dict[str | None, str]] = {}
     for one in matrix.comparisons or ():
@@ -209,7 +209,7 @@ def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> 
     return [GridRow(f"{what} per case", tuple(row.get(name, NONE) for name in names)) for what, row in found.items()]
 
 
-def _wholes(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[_Side]:
+def _column_totals(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[_Side]:
     """The totals of each column over all prompts; empty if both targets and variants differ."""
     if len(matrix.targets) > 1 and len(matrix.variants) > 1:
         return []
@@ -218,7 +218,7 @@ def _wholes(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[
     return [by_name.get(pair[place]) for pair in pairs]
 
 
-def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) -> Iterator[GridRow]:
+def _total_rows(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) -> Iterator[GridRow]:
     """Rows with pass rate, mean score, cost and latency of each column, without redundant ones, then `compared`."""
     if not wholes:
         return

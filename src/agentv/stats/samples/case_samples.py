@@ -53,20 +53,20 @@ class SamplesTally(Struct):
         self._clusters[cluster] = (*self._clusters.get(cluster, ()), pair)
         self._listed.append(case)
         if len(self._listed) > 2 * LISTED:
-            self._cut()
+            self._drop_excess()
 
     def samples(self) -> Samples | None:
         """The totals of the cases, or None if there are none."""
         if not self._pairs:
             return None
-        self._cut()
+        self._drop_excess()
         kinds = Counter(tuple(sorted(pairs)) for pairs in self._clusters.values())
-        flaky = _over(kinds, lambda pair: float(is_flaky(*pair)) if pair[0] > 1 else None, estimated_rate)
+        flaky = _mean(kinds, lambda pair: float(is_flaky(*pair)) if pair[0] > 1 else None, estimated_rate)
         cases = self._pairs.total()
         full = self._usual_number()
         complete = sum(number for (judged, _), number in self._pairs.items() if judged >= full)
-        at: dict[int, Estimate | None] = {k: _over(kinds, partial(_chance, pass_at_k, k, full)) for k in usual_k(full)}
-        all_pass = {k: _over(kinds, partial(_chance, pass_hat_k, k, full)) for k in usual_k(full)}
+        at: dict[int, Estimate | None] = {k: _mean(kinds, partial(_chance, pass_at_k, k, full)) for k in usual_k(full)}
+        all_pass = {k: _mean(kinds, partial(_chance, pass_hat_k, k, full)) for k in usual_k(full)}
         if (rate := _rate_of_samples(kinds)) is not None:
             at[1] = all_pass[1] = rate
         return Samples(
@@ -91,7 +91,7 @@ class SamplesTally(Struct):
             cases[judged] += number
         return max(cases, key=lambda judged: (cases[judged], judged))
 
-    def _cut(self) -> None:
+    def _drop_excess(self) -> None:
         self._listed.sort(key=_rank)
         del self._listed[LISTED:]
 
@@ -100,7 +100,7 @@ Kinds = Mapping[tuple[tuple[int, int], ...], int]
 """The (judged, passed) counts of the cases of a cluster → number of such clusters."""
 
 
-def _over(
+def _mean(
     kinds: Kinds,
     value: Callable[[tuple[int, int]], float | None],
     estimated: Callable[[Sums], Estimate] = estimated_mean,
@@ -153,14 +153,14 @@ def _sampled(case: CaseSamples) -> SampledCase:
         pass_rate=case.passed / case.judged,
         pass_rate_interval=wilson_interval(case.passed, case.judged),
         flaky=is_flaky(case.judged, case.passed),
-        pass_at_k=_of_case(case, pass_at_k),
-        pass_hat_k=_of_case(case, pass_hat_k),
+        pass_at_k=_chances(case, pass_at_k),
+        pass_hat_k=_chances(case, pass_hat_k),
         pass_at_k_interval={k: at_k_interval(case.judged, case.passed, k) for k in usual_k(case.judged)},
         pass_hat_k_interval={k: hat_k_interval(case.judged, case.passed, k) for k in usual_k(case.judged)},
     )
 
 
-def _of_case(case: CaseSamples, chance: Chance) -> Mapping[int, float]:
+def _chances(case: CaseSamples, chance: Chance) -> Mapping[int, float]:
     return {k: chance(case.judged, case.passed, k) for k in usual_k(case.judged)}
 
 

@@ -202,7 +202,7 @@ def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repe
     """
     if stopped.why == "errored" or not stopped.samples:
         return None
-    rows = _beginnings(threshold, alpha, repeat)
+    rows = _first_pass_shares(threshold, alpha, repeat)
     if stopped.why != "gate":
         return rows[stopped.samples][stopped.passed]
     if stopped.samples == 1:
@@ -211,30 +211,30 @@ def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repe
 
 
 @lru_cache(maxsize=16)
-def _beginnings(threshold: float, alpha: float, repeat: int) -> Sequence[_Row]:
+def _first_pass_shares(threshold: float, alpha: float, repeat: int) -> Sequence[_Row]:
     """Share of the paths that begin with a pass, by number of samples and of passes; None if there is no path.
 
     A path ends where sampling stops. The paths are counted row by row, relative to the largest count of the row.
     """
     rows: list[_Row] = [[None]]
-    every, begun = [1.0], [0.0]
+    paths, first_passed = [1.0], [0.0]
     for number in range(1, repeat + 1):
-        every = _step(every)
-        begun = [0.0, 1.0] if number == 1 else _step(begun)
-        rows.append([some / all_ if all_ else None for some, all_ in zip(begun, every, strict=True)])
+        paths = _step(paths)
+        first_passed = [0.0, 1.0] if number == 1 else _step(first_passed)
+        rows.append([some / all_ if all_ else None for some, all_ in zip(first_passed, paths, strict=True)])
         for passed in range(number + 1):
-            if every[passed] and side(passed, number - passed, threshold, alpha) is not None:
-                every[passed] = begun[passed] = 0.0
-        most = max(every)
+            if paths[passed] and side(passed, number - passed, threshold, alpha) is not None:
+                paths[passed] = first_passed[passed] = 0.0
+        most = max(paths)
         if not most:
             break
-        every, begun = [one / most for one in every], [one / most for one in begun]
+        paths, first_passed = [one / most for one in paths], [one / most for one in first_passed]
     return rows
 
 
-def _step(ways: Sequence[float]) -> list[float]:
+def _step(paths: Sequence[float]) -> list[float]:
     """Number of paths to each number of passes after one more sample."""
     return [
-        (ways[passed] if passed < len(ways) else 0.0) + (ways[passed - 1] if passed else 0.0)
-        for passed in range(len(ways) + 1)
+        (paths[passed] if passed < len(paths) else 0.0) + (paths[passed - 1] if passed else 0.0)
+        for passed in range(len(paths) + 1)
     ]
