@@ -15,7 +15,7 @@ from agentv.user_code.plugins import BadPluginError
 
 
 def check(kind: str, value: object) -> None:
-    """Refuse an object that is not a plugin of its kind.
+    """Raise if an object is not a plugin of its kind.
 
     Raises:
         BadPluginError: with the reason and the line of the definition.

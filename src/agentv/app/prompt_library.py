@@ -231,7 +231,7 @@ class ChosenExams(Struct, frozen=True):
 
 
 def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
-    """Return the exams of the named prompts, or of all prompts; a path to any file is taken as an exam.
+    """Return the exams of the named prompts, or of all prompts; a path to a file is taken as an exam.
 
     Raises:
         LoadError: the project's config is invalid.

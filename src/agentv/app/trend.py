@@ -35,7 +35,7 @@ _STORED_ANSWERS = {"regrade": "graded stored answers (--regrade)", "replay": "gr
 
 
 class _Run(Struct, frozen=True):
-    """A run that holds results of the suite.
+    """A run with results of the suite.
 
     Attributes:
         targets: the targets on which the run ran the suite.

@@ -1,4 +1,4 @@
-"""The composition root: connects targets, judges and stores of a run (`app/registries` joins what files name)."""
+"""The composition root of a run: connects its targets, judges and answer stores."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def convert(
 
 
 def _runs_code(authored: Authored, source: Path, out: Path | None, request: LoadRequest) -> bool:
-    """Whether the cases, written as CSV, run code, for which the suite must set `trust_data`."""
+    """Whether the cases, written as CSV, run code, so that the suite must set `trust_data`."""
     with written(_WRITERS["csv"](authored, _stem(source, out), out)) as files:
         found = needs_trust(files[0], request.process_env, allow_outside=request.allow_outside)
     for path in files:

@@ -184,7 +184,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
 
 
 def workspace_settings(run: OpenRun) -> WorkspaceSettings:
-    """Return the workspace settings of a run, which hide the project and the run, and so grading files, from agents."""
+    """Return the workspace settings of a run. They hide the project and the run, and so grading files, from agents."""
     root = root_of(run.prepared.suites)
     return WorkspaceSettings(
         kept_directory=str(run.directory.path / KEPT_WORKSPACES),
