@@ -24,7 +24,7 @@ from agentv.registry.extensions import (
 )
 from agentv.registry.plugins import LoadedPlugin, Plugin, Problem, words_of
 from agentv.registry.types import ReportFormat, RunData, summary_of
-from agentv.user_code.guard import ForeignError, apart_from_output, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code, output_to_stderr
 from agentv.user_code.plugins import source_of_extensions
 from agentv.version import __version__
 
@@ -109,7 +109,7 @@ def render_report(report: ReportFormat, run: RunData) -> Iterator[str]:
         UsageError: the plugin raises, or yields something that is not a string.
     """
     try:
-        with apart_from_output(), foreign_code("bad-plugin", report.plugin.title):
+        with output_to_stderr(), foreign_code("bad-plugin", report.plugin.title):
             given: object = report.render(run)
             pieces: Iterator[object] = iter((given,)) if isinstance(given, str) else iter(given)  # type: ignore[call-overload]  # foreign
     except ForeignError as error:
@@ -122,7 +122,7 @@ def render_report(report: ReportFormat, run: RunData) -> Iterator[str]:
 
 def _next(pieces: Iterator[object], report: ReportFormat) -> object:
     try:
-        with apart_from_output(), foreign_code("bad-plugin", report.plugin.title):
+        with output_to_stderr(), foreign_code("bad-plugin", report.plugin.title):
             return next(pieces, _END)
     except ForeignError as error:
         raise _failed(error.failure.message) from error

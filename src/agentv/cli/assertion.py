@@ -26,7 +26,7 @@ from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.ports import Embedder
-from agentv.user_code.guard import apart_from_output
+from agentv.user_code.guard import output_to_stderr
 from agentv.user_code.processes import kill_all
 
 _OPTIONS = """options are set under 'config' in the file of --file: {"output": "…", "config": {"value": "…"}}"""
@@ -98,7 +98,7 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
         context = replace(context_from_json(payload), env=dict(os.environ))
     except ValueError as error:
         raise UsageError(f"the payload is wrong: {error}") from error
-    with apart_from_output():
+    with output_to_stderr():
         entry, diagnostics = load_entry({"type": name, **options}, str(Path.cwd()), registries(), dict(context.env))
         redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
         if entry is None:

@@ -18,7 +18,7 @@ from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
 from agentv.registry.extensions import OPTIONS, lacking
 from agentv.reports.text import safe
-from agentv.user_code.command_process import GO_ON, raise_on_signals, resume_line
+from agentv.user_code.command_process import RESUME_HINT, raise_on_signals, resume_line
 from agentv.user_code.guard import attempt, translated
 from agentv.version import __version__
 
@@ -226,7 +226,7 @@ def _of_plugin(error: Exception) -> PluginError | None:
 def _print_resume_hint() -> None:
     line = resume_line()
     if line is not None:
-        click.echo(f"{GO_ON}\n  {safe(line)}", err=True)
+        click.echo(f"{RESUME_HINT}\n  {safe(line)}", err=True)
 
 
 def _unwritable(error: OSError) -> int:

@@ -42,7 +42,7 @@ from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView, WorkingAgents, run_word
 from agentv.reports.text import one_line, shown_from
 from agentv.user_code.command_process import note_resume
-from agentv.user_code.guard import apart_from_output
+from agentv.user_code.guard import output_to_stderr
 from agentv.user_code.plugins import added, added_value
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
         from agentv.reports.run.terminal import LiveProgress
 
         progress = LiveProgress(sys.stderr)  # over which everything else that is written there scrolls away
-    with apart_from_output(), progress as live:
+    with output_to_stderr(), progress as live:
         targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
         if prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets):
             view.progress = RunProgress(0, 0.0)  # shown at once: the libraries of model APIs take a second to import

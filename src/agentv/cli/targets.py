@@ -11,7 +11,7 @@ import click
 
 from agentv.cli.printing import print_diagnostics, print_json, takes_color
 from agentv.errors import ExitStatus
-from agentv.user_code.guard import apart_from_output
+from agentv.user_code.guard import output_to_stderr
 
 
 @click.command("targets", epilog="Example: agentv targets openai:gpt-5-mini --check")
@@ -53,7 +53,7 @@ def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: 
     def announce(models: int, agents: tuple[str, ...]) -> None:
         click.echo(check_plan(models, agents, timeout_s), err=True)
 
-    with apart_from_output():
+    with output_to_stderr():
         found = list_targets(request, announce)
     print_diagnostics(found.diagnostics)
     here = str(Path.cwd())

@@ -80,12 +80,12 @@ class Cli(GatewaySettings):
         del executor
         check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
         if check is not None and check.command is not None:
-            own = structs.replace(check.command, cwd=check.cwd) if check.cwd else self._in_place(check.command)
+            own = structs.replace(check.command, cwd=check.cwd) if check.cwd else self._with_cwd(check.command)
             check = replace(check, command=own)
-        plan, options = plan_command(self._in_place(self.command)), options_of(spec.name, self.options)
+        plan, options = plan_command(self._with_cwd(self.command)), options_of(spec.name, self.options)
         return _Cli(plan, check, self.files_format, options)
 
-    def _in_place(self, command: Command) -> Command:
+    def _with_cwd(self, command: Command) -> Command:
         return structs.replace(command, cwd=self.cwd) if self.cwd else command
 
 
@@ -232,9 +232,9 @@ def _content(path: str) -> bytes | Failure:
 _PLACEHOLDER = re.compile(r"\{(path|basename)\}")
 
 
-def arguments_of(form: str, paths: Iterable[str]) -> tuple[str, ...]:
+def arguments_of(template: str, paths: Iterable[str]) -> tuple[str, ...]:
     """Fill in a template such as `--file {path}` for each path. A path with spaces stays a single argument."""
-    words = shlex.split(form)
+    words = shlex.split(template)
     return tuple(_filled(word, path) for path in paths for word in words)
 
 
@@ -243,14 +243,14 @@ def _filled(word: str, path: str) -> str:
     return _PLACEHOLDER.sub(lambda found: values[found[1]], word)
 
 
-def format_issues(form: str) -> Iterator[Issue]:
+def format_issues(template: str) -> Iterator[Issue]:
     """Report a template that cannot be split into words, or that has no placeholder."""
     try:
-        shlex.split(form)
+        shlex.split(template)
     except ValueError as error:
         yield Issue(("files_format",), f"'files_format' cannot be split into words: {error}")
         return
-    if not _PLACEHOLDER.search(form):
+    if not _PLACEHOLDER.search(template):
         yield Issue(("files_format",), "'files_format' must contain {path} or {basename}")
 
 
@@ -267,47 +267,47 @@ def confined(command: Command, request: TargetRequest) -> Command:
     """
     if request.workspace_path is None:
         return command
-    argv = _of_shell(command.shell, command.cwd) if command.shell is not None else _of_words(command)
+    argv = _shell_argv(command.shell, command.cwd) if command.shell is not None else _list_argv(command)
     if request.sandbox is not None:
         argv = request.sandbox.argv(argv)
     return Command(argv=tuple(argv), cwd=request.workspace_path)
 
 
-def _of_words(command: Command) -> tuple[str, ...]:
-    argv, home = list(command.argv), command.cwd
+def _list_argv(command: Command) -> tuple[str, ...]:
+    argv, cwd = list(command.argv), command.cwd
     if tuple(argv[:2]) == (
         "/bin/sh",
         "-c",
     ):  # a shell command with placeholders, whose values are passed in the environment
-        _, _, line, _, *scripts = _of_shell(argv[2], home)
+        _, _, line, _, *scripts = _shell_argv(argv[2], cwd)
         return (*argv[:2], line, *argv[3:], *(() if '"$@"' in line else scripts))
     if "/" in argv[0]:
-        argv[0] = _absolute(argv[0], home)
+        argv[0] = _absolute(argv[0], cwd)
     for place, word in enumerate(argv[1:], 1):
-        if _is_script(word, home):
-            argv[place] = _absolute(word, home)
+        if _is_script(word, cwd):
+            argv[place] = _absolute(word, cwd)
             break
     return tuple(argv)
 
 
-def _of_shell(line: str, home: str) -> tuple[str, ...]:
+def _shell_argv(line: str, cwd: str) -> tuple[str, ...]:
     """Return the argv for a shell command. Its scripts follow as arguments, so that the sandbox makes them readable."""
     scripts: list[str] = []
 
     def placed(found: re.Match[str]) -> str:
         word = found["word"]
-        if not _is_script(word, home):
+        if not _is_script(word, cwd):
             return word
-        scripts.append(_absolute(word, home))
+        scripts.append(_absolute(word, cwd))
         return scripts[-1]
 
     line = _BARE_WORD.sub(placed, line)
     return ("/bin/sh", "-c", line, "sh", *dict.fromkeys(scripts))
 
 
-def _is_script(word: str, home: str) -> bool:
-    return _SCRIPT.search(word) is not None and not word.startswith("-") and Path(home, word).is_file()
+def _is_script(word: str, cwd: str) -> bool:
+    return _SCRIPT.search(word) is not None and not word.startswith("-") and Path(cwd, word).is_file()
 
 
-def _absolute(word: str, home: str) -> str:
-    return os.path.normpath(Path(home, word))
+def _absolute(word: str, cwd: str) -> str:
+    return os.path.normpath(Path(cwd, word))

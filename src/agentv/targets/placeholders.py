@@ -35,7 +35,7 @@ promptfoo's `options` and `context` as JSON."""
 _OWN_FILES = frozenset({"PROMPT_FILE", "OUTPUT_FILE", MCP_CONFIG})
 """Placeholders whose value is the path of a file that agentv creates for the call."""
 
-_LITERAL = frozenset({"single quotes", "double quotes", "a here-document"})
+_LITERAL_CONTEXTS = frozenset({"single quotes", "double quotes", "a here-document"})
 """Contexts in which such a path is inserted unchanged."""
 
 SIMILAR = 0.7
@@ -51,10 +51,10 @@ _INTERPRETERS = (
 )
 """Programs that run an argument as code, with the option that precedes the code."""
 
-_JOINING = frozenset({"eval", "ssh", "watch", "parallel"})
+_JOINS_ARGUMENTS = frozenset({"eval", "ssh", "watch", "parallel"})
 """Commands that join all their arguments, quoted or not, into a shell command."""
 
-_PASSED_ON = re.compile(
+_COMMAND_PREFIX = re.compile(
     r"\w+=.*|then|do|else|if|elif|while|until|!|\{|time|exec|command|builtin|env|nice|nohup|setsid|sudo|stdbuf|timeout"
     r"|sshpass|xargs"
 )
@@ -100,11 +100,15 @@ def plan_command(command: Command) -> CommandPlan:
     if command.shell is None:
         uses = frozenset(word[1] for one in command.argv for word in WORD.finditer(one) if word[1] in NAMES)
         return CommandPlan(command, uses)
-    filled = [one for one in words_in_braces(command.shell) if one.name in NAMES and (one.where == "bare" or _own(one))]
+    filled = [
+        one
+        for one in words_in_braces(command.shell)
+        if one.name in NAMES and (one.where == "bare" or _is_own_file(one))
+    ]
     line, pieces, at = command.shell, [""], 0
     for one in filled:
         pieces[-1] += line[at : one.begin]
-        if _own(one):
+        if _is_own_file(one):
             pieces += [one.name, ""]
         else:
             pieces[-1] += '"$@"' if one.name == FILES else f'"$AGENTV_{one.name}"'
@@ -113,9 +117,9 @@ def plan_command(command: Command) -> CommandPlan:
     return CommandPlan(command, frozenset(one.name for one in filled), tuple(pieces))
 
 
-def _own(one: Placed) -> bool:
+def _is_own_file(one: BracedWord) -> bool:
     """Whether the placeholder is replaced by a path directly, without a shell variable."""
-    return one.name in _OWN_FILES and one.where in _LITERAL
+    return one.name in _OWN_FILES and one.where in _LITERAL_CONTEXTS
 
 
 def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> list[str]:
@@ -135,13 +139,13 @@ def command_issues(command: Command) -> Iterator[Issue]:
     if command.shell is not None:
         yield from _line_issues(command.shell)
         return
-    scripts = _scripts(command.argv)
+    scripts = _code_arguments(command.argv)
     for index, one in enumerate(command.argv):
         for word in WORD.finditer(one):
             if word[1] not in NAMES:
                 yield from _misspelt(word[1], ("command", index))
             elif index in scripts and (word[1] not in _OWN_FILES or word[0] == one):
-                yield _as_code(("command", index), word[0], scripts[index])
+                yield _code_issue(("command", index), word[0], scripts[index])
 
 
 def _line_issues(line: str) -> Iterator[Issue]:
@@ -153,16 +157,16 @@ def _line_issues(line: str) -> Iterator[Issue]:
                 yield Issue(("command",), message, "shell-variable", warning=True)
         elif found.name not in NAMES:
             yield from _misspelt(found.name, ("command",))
-        elif _own(found):
+        elif _is_own_file(found):
             continue
         elif found.where != "bare":
             hint = "remove the quotes: agentv quotes it"
             yield Issue(("command",), f"{word} is inside {found.where}", "quoted-placeholder", hint)
-        elif (words := _simple_command(line, found)) and len(words) - 1 in (scripts := _scripts(words)):
-            yield _as_code(("command",), word, scripts[len(words) - 1])
+        elif (words := _simple_command(line, found)) and len(words) - 1 in (scripts := _code_arguments(words)):
+            yield _code_issue(("command",), word, scripts[len(words) - 1])
 
 
-def _as_code(path: tuple[str | int, ...], word: str, option: str) -> Issue:
+def _code_issue(path: tuple[str | int, ...], word: str, option: str) -> Issue:
     hint = "pass it as a separate argument, or read the prompt from stdin"
     return Issue(path, f"{word} after '{option}' would be run as code", "placeholder-in-script", hint)
 
@@ -173,7 +177,7 @@ def _misspelt(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
         yield Issue(path, f"no placeholder {{{name}}}", "unknown-placeholder", f"did you mean '{{{near}}}'?")
 
 
-def _simple_command(line: str, placed: Placed) -> list[str]:
+def _simple_command(line: str, placed: BracedWord) -> list[str]:
     """Return the words of the simple command around a placeholder, up to the word that contains it.
 
     The list is empty if the placeholder is the target of a redirection.
@@ -184,7 +188,7 @@ def _simple_command(line: str, placed: Placed) -> list[str]:
     return re.split(r"[;|()`\n]|(?<![<>])&", f"{before}{{{placed.name}}}")[-1].split()
 
 
-def _scripts(words: Sequence[str]) -> dict[int, str]:
+def _code_arguments(words: Sequence[str]) -> dict[int, str]:
     """Map the index of each argument that is run as code to the word that causes it, such as `-c` in `sh -c CODE`."""
     found: dict[int, str] = {}
     for index, word in enumerate(words):
@@ -192,7 +196,7 @@ def _scripts(words: Sequence[str]) -> dict[int, str]:
         for interpreter, option in _INTERPRETERS:
             if interpreter.fullmatch(program):
                 found |= _code_after(index + 1, words, option)
-        if program in _JOINING and (index == 0 or _PASSED_ON.fullmatch(words[0])):
+        if program in _JOINS_ARGUMENTS and (index == 0 or _COMMAND_PREFIX.fullmatch(words[0])):
             found |= dict.fromkeys(range(index + 1, len(words)), program)
     return found
 
@@ -213,7 +217,7 @@ Where = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class BracedWord:
     """A word in braces, such as `{PROMPT}`: its name, its span in the line, and its shell context."""
 
     name: str
@@ -252,7 +256,7 @@ _QUOTABLE = frozenset({"bare", "${…}"})
 """Contexts in which a single quote starts a quoted text."""
 
 
-def words_in_braces(line: str) -> Iterator[Placed]:
+def words_in_braces(line: str) -> Iterator[BracedWord]:
     """Yield the words in braces in a shell command, except those that are escaped or in a comment."""
     at = 0
     opened: list[tuple[Where, str]] = [("bare", "")]  # the open contexts, each with its closing token
@@ -266,7 +270,7 @@ def words_in_braces(line: str) -> Iterator[Placed]:
                 yield from _within(line, begin, at, "single quotes")
             case "word":
                 around: Where = "a shell variable" if token[0].startswith("$") else where
-                yield Placed(token[0].strip("${}"), token.start(), token.end(), around)
+                yield BracedWord(token[0].strip("${}"), token.start(), token.end(), around)
             case "bracket":
                 _bracket(token[0], opened)
             case "document" if where == "bare":
@@ -292,9 +296,9 @@ def _bracket(bracket: str, opened: list[tuple[Where, str]]) -> None:
         opened.append(_OPENS[where][bracket])
 
 
-def _within(line: str, begin: int, end: int, where: Where) -> Iterator[Placed]:
+def _within(line: str, begin: int, end: int, where: Where) -> Iterator[BracedWord]:
     for word in WORD.finditer(line, begin, end):
-        yield Placed(word[1], word.start(), word.end(), where)
+        yield BracedWord(word[1], word.start(), word.end(), where)
 
 
 def _end_of(pattern: re.Pattern[str], line: str, at: int) -> int:

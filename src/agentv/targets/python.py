@@ -71,7 +71,7 @@ class GivenFunction(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """Return a target that calls the function."""
-        return _Given(self.function, spec.name, executor)
+        return _InProcess(self.function, spec.name, executor)
 
 
 class _InWorker:
@@ -111,7 +111,7 @@ class _InWorker:
         """Do nothing: the worker ends with the run."""
 
 
-class _Given:
+class _InProcess:
     """A target that calls the caller's function: on a thread, or on the run's event loop if it is `async def`."""
 
     def __init__(self, function: Callable[..., Any], name: str, executor: Executor) -> None:
@@ -170,8 +170,8 @@ def _read(name: str, kind: Kind, value: Any) -> TargetResponse | Failure:
     if kind == "response":
         return from_wire(value)
     if kind == "recorded":
-        (inner, said), trace = value
-        return with_trace(_read(name, inner, said), trace)
+        (inner, returned), trace = value
+        return with_trace(_read(name, inner, returned), trace)
     if kind == "provider":
         return from_provider(value)
     if isinstance(value, str):

@@ -98,7 +98,7 @@ ROW_LIMIT = 8 * LIMIT
 COMPARED = 1000
 """Largest number of recorded cases for which a missing id gets a "did you mean" hint."""
 
-_KEPT = {"response_metadata" if key == "metadata" else key: key for key in ANSWER_KEYS}
+_ANSWER_KEYS = {"response_metadata" if key == "metadata" else key: key for key in ANSWER_KEYS}
 """Keys of a row that belong to the answer → keys of an answer object."""
 _ANY_SAMPLE = 0
 
@@ -144,7 +144,7 @@ class _RecordedRow(msgspec.Struct):
         """The sample that the row answers, from 1, or 0 for every sample. AgentV's `attempt` counts from 0."""
         return self.sample or (self.attempt + 1 if self.attempt else _ANY_SAMPLE)
 
-    def says(self, wanted: Mapping[str, str]) -> bool:
+    def matches(self, wanted: Mapping[str, str]) -> bool:
         """Whether the row has the wanted suite, target and variant."""
         for key, value in wanted.items():
             data = bytes(getattr(self, key))
@@ -171,7 +171,7 @@ class Recordings:
         self.name = Path(path).name
         self._directory = Path(path) if Path(path).is_dir() else Path(path).parent
         self._file = file
-        self._places = _Places()
+        self._offsets = _Offsets()
         self._ids: set[str] | None = set()
 
     @classmethod
@@ -189,10 +189,10 @@ class Recordings:
                 return Failure("bad-recording", f"the directory {place.name} has no JSONL file")
             index = place / "index.jsonl"  # a run directory has other JSONL files too
             found = cls(path, _JoinedFiles([index] if index.is_file() else files), wanted)
-            wrong = found._read()
+            failure = found._read()
         except OSError as error:
             return Failure("bad-recording", f"cannot read {place.name}: {error.strerror}")
-        return wrong or found
+        return failure or found
 
     def _read(self) -> Failure | None:
         decoder = msgspec.json.Decoder(_RecordedRow)
@@ -201,25 +201,25 @@ class Recordings:
             content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             if not content.isspace():
                 try:
-                    self._note(decoder.decode(content), begin)
+                    self._index(decoder.decode(content), begin)
                 except ValueError as error:
                     self.close()
                     return Failure("bad-recording", f"{self.name}:{number}: {error}")
             begin += len(line)
-        self._places.sort()
+        self._offsets.sort()
         return None
 
-    def _note(self, row: _RecordedRow, begin: int) -> None:
+    def _index(self, row: _RecordedRow, begin: int) -> None:
         case = row.case
         if case is None:
             raise ValueError("the row has neither 'test_id' nor 'id'")
-        if self._wanted and not row.says(self._wanted):
+        if self._wanted and not row.matches(self._wanted):
             return
         if not row.unanswered and (row.output is msgspec.UNSET or bytes(row.output)[:1] not in b'"[n'):
             raise ValueError("the row must have an 'output': text, messages or null")
-        self._places.note(_key(case, row.number), begin, row.source)
+        self._offsets.note(_key(case, row.number), begin, row.source)
         if row.prompt is not None:  # found again by case and prompt together
-            self._places.note(_key(_prompted(case, row.prompt), row.number), begin, row.source[:-1])
+            self._offsets.note(_key(_case_with_prompt(case, row.prompt), row.number), begin, row.source[:-1])
         if self._ids is not None:
             self._ids.add(case)
             if len(self._ids) > COMPARED:
@@ -232,8 +232,8 @@ class Recordings:
 
         A row for that prompt takes precedence over a row without a prompt.
         """
-        names = [case] if prompt_id is None else [_prompted(case, prompt_id), case]
-        found = (self._places.find(_key(name, one)) for name in names for one in (sample, _ANY_SAMPLE))
+        names = [case] if prompt_id is None else [_case_with_prompt(case, prompt_id), case]
+        found = (self._offsets.find(_key(name, one)) for name in names for one in (sample, _ANY_SAMPLE))
         begin = next((place for place in found if place is not None), None)
         if begin is None:
             return self._missing(case, sample)
@@ -291,7 +291,7 @@ class Recordings:
         return row if isinstance(row, dict) else None
 
     def _missing(self, case: str, sample: int) -> Failure:
-        if self._places.find(_key(case, 1)) is not None:
+        if self._offsets.find(_key(case, 1)) is not None:
             return Failure("no-recording", f"{self.name} has no sample {sample} of '{case}'")
         from rapidfuzz.process import extractOne
 
@@ -336,7 +336,7 @@ class _JoinedFiles:
 
 
 def _answer(row: dict[str, Any]) -> TargetResponse | Failure:
-    found = from_object({ours: row[name] for name, ours in _KEPT.items() if name in row})
+    found = from_object({ours: row[name] for name, ours in _ANSWER_KEYS.items() if name in row})
     thoughts = row.get("thoughts")
     if not isinstance(thoughts, str) or isinstance(found, Failure):
         return found
@@ -361,7 +361,7 @@ def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
         return Failure("bad-answer", f"the 'messages' of turn {turn} are not valid messages")
 
 
-def _prompted(case: str, prompt_id: str) -> str:
+def _case_with_prompt(case: str, prompt_id: str) -> str:
     """Return a name for a case with one of several prompts. No id contains the separating NUL character."""
     return f"{case}\0{prompt_id}"
 
@@ -374,10 +374,10 @@ def _key(case: str, sample: int) -> int:
 _BEGIN_BITS = 48
 _MOST_SOURCES = 1 << 64 - _BEGIN_BITS
 AMBIGUOUS = -1
-"""Result of `_Places.find` for a key whose rows come from several sources."""
+"""Result of `_Offsets.find` for a key whose rows come from several sources."""
 
 
-class _Places:
+class _Offsets:
     """The offsets of the rows by key, in two parallel arrays that `sort` orders by key."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _ALWAYS = frozenset({signal.SIGINT, signal.SIGTERM})
 SIGHUP is not one of them, so that `nohup` works.
 """
 
-_HEARD = 3
+_MAX_SIGNALS = 3
 """Number of signals that a run handles. The next one exits the process at once."""
 
 Act = Callable[[int], object]
@@ -38,7 +38,7 @@ def _raise(_number: int) -> None:
     raise SignalError
 
 
-def _leave(_number: int) -> None:
+def _exit_now(_number: int) -> None:
     """Exit at once. There is nothing to clean up yet, and an exception could be raised in the middle of an import."""
     with suppress(OSError):
         os.write(2, b"\ninterrupted; nothing was run\n")
@@ -50,11 +50,11 @@ class _Signals:
 
     def __init__(self) -> None:
         self.act: Act = _raise
-        self._heard = 0
+        self._count = 0
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        self._heard += 1
-        if self._heard > _HEARD:
+        self._count += 1
+        if self._count > _MAX_SIGNALS:
             os._exit(ExitStatus.INTERRUPTED)
         self.act(number)
 
@@ -75,7 +75,7 @@ def acting_on_signals(act: Act) -> Iterator[None]:
     try:
         yield
     finally:
-        _signals.act = _raise if earlier is _leave else earlier
+        _signals.act = _raise if earlier is _exit_now else earlier
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -92,7 +92,7 @@ def _install() -> dict[int, Any]:
     return {number: signal.signal(number, _signals.handle) for number in heeded}
 
 
-GO_ON = "finished trials are saved. Resume with:"
+RESUME_HINT = "finished trials are saved. Resume with:"
 
 _SHOW_CURSOR = "\x1b[?25h"
 """Terminal sequence that shows the cursor again, which the progress bar of a killed process left hidden."""
@@ -119,7 +119,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
                 os.dup2(null, number)
                 os.close(null)
             os.set_inheritable(number, True)
-    _signals.act = _leave  # until `raise_on_signals` or `acting_on_signals`
+    _signals.act = _exit_now  # until `raise_on_signals` or `acting_on_signals`
     _install()
     adopt_orphans()
     try:
@@ -129,10 +129,10 @@ def run_command(work: Callable[[], int]) -> NoReturn:
         os._exit(ExitStatus.WRONG)
     # stdout is for results only, so the output of plugins, libraries and programs goes to stderr
     if sys.stdout is not None:
-        sys.stdout = _own(os.dup(1), sys.stdout)
+        sys.stdout = _text_stream(os.dup(1), sys.stdout)
         os.dup2(2, 1)
     if sys.stderr is not None:
-        sys.stderr = _own(os.dup(2), sys.stderr)
+        sys.stderr = _text_stream(os.dup(2), sys.stderr)
     status = work()
     ignore_signals()
     atexit._run_exitfuncs()  # noqa: SLF001  # a normal exit would wait for threads of libraries
@@ -169,7 +169,7 @@ def _start_watch() -> int:
     if watch := os.fork():
         os.close(read)
         _pipe.append(write)
-        os.register_at_fork(after_in_child=_leave_watch)
+        os.register_at_fork(after_in_child=_close_watch_pipe)
         return watch
     os.setsid()
     ignore_signals()
@@ -185,17 +185,19 @@ def _start_watch() -> int:
         text = "error: agentv was killed, or ran out of memory, so there is no verdict"
         resume = noted.decode(errors="replace").rpartition("\n")[2]
         with suppress(OSError):  # the terminal may be gone
-            os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n{GO_ON}\n  {resume}\n".encode(errors="replace"))
+            os.write(
+                2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n{RESUME_HINT}\n  {resume}\n".encode(errors="replace")
+            )
     os._exit(0)
 
 
-def _leave_watch() -> None:
+def _close_watch_pipe() -> None:
     """Close a fork's copy of the pipe. Otherwise the watch would also wait for the end of the fork."""
     while _pipe:
         os.close(_pipe.pop())
 
 
-def _own(descriptor: int, stream: Any) -> io.TextIOWrapper:
+def _text_stream(descriptor: int, stream: Any) -> io.TextIOWrapper:
     raw = _Raw(descriptor, "w", closefd=False)
     is_line_buffered = stream is sys.stderr or raw.isatty()
     return io.TextIOWrapper(

@@ -81,7 +81,7 @@ class Deadline(Struct, eq=False):
                 other._release(now())
 
     def _hold(self, now: float) -> None:
-        for other in self._with_it():
+        for other in self._linked():
             other._hold(now)  # noqa: SLF001
         self._holds += 1
         if self._holds == 1:
@@ -90,7 +90,7 @@ class Deadline(Struct, eq=False):
                 self._move(None)
 
     def _release(self, now: float) -> None:
-        for other in self._with_it():
+        for other in self._linked():
             other._release(now)  # noqa: SLF001
         self._holds -= 1
         if not self._holds:
@@ -98,7 +98,7 @@ class Deadline(Struct, eq=False):
             if self._move is not None:
                 self._move(self.deadline)
 
-    def _with_it(self) -> Iterator[Deadline]:
+    def _linked(self) -> Iterator[Deadline]:
         if self.outer is not None:
             yield self.outer
         yield from self._sharing
@@ -154,7 +154,7 @@ async def in_time(given: Awaitable[T], limit: Deadline, *, code: str, what: str,
         limit.end()
         if inspect.iscoroutine(given) and inspect.getcoroutinestate(given) == inspect.CORO_CREATED:
             given.close()  # cancelled before its first step, for which asyncio would warn that it was never awaited
-    return Failure("timeout", f"no {missing} after {limit.seconds:g} s{_because(limit)}", retryable=True)
+    return Failure("timeout", f"no {missing} after {limit.seconds:g} s{_explanation(limit)}", retryable=True)
 
 
 async def _contained(given: Awaitable[T], code: str, what: str) -> T:
@@ -165,7 +165,7 @@ async def _contained(given: Awaitable[T], code: str, what: str) -> T:
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
 
 
-def _because(limit: Deadline) -> str:
+def _explanation(limit: Deadline) -> str:
     if limit.reason:
         return f": {limit.reason}"
     if not limit.attempts:

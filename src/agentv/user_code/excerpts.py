@@ -41,7 +41,7 @@ _RUNTIME = re.compile(r"Node\.js v\d|Bun v\d")
 _ERROR = re.compile(r"(?:Uncaught )?(?:error|[A-Za-z_.$]*(?:Error|Exception))\b(?: \[\w+\])?(?::|$)")
 _FRAME = re.compile(r"\s+at (?:.*\()?(?:file://)?(/[^()]*|[^()/]*\.[cm]?[jt]sx?):(\d+):\d+\)?$")
 _PLACE = re.compile(r"(?:file://)?(/.*):(\d+)$")
-_OURS = "/agentv/user_code/javascript/"
+_AGENTV_PATH = "/agentv/user_code/javascript/"
 _MOST_LINES = 5
 
 
@@ -74,7 +74,7 @@ def _javascript_error(lines: list[str]) -> str:
         own.append(line.strip())
     frames = (found for line in lines[first:] if (found := _FRAME.match(line)))
     head = next((found for line in lines[:first] if (found := _PLACE.match(line))), None)
-    at = next((one for one in frames if _OURS not in one[1]), head)
+    at = next((one for one in frames if _AGENTV_PATH not in one[1]), head)
     return " ".join(own) + (f" ({at[1].rpartition('/')[2]}:{at[2]})" if at is not None else "")
 
 

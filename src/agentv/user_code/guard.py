@@ -25,7 +25,7 @@ class ForeignError(Exception):
         self.failure = failure
 
 
-OURS = (ForeignError, SignalError)
+UNCONVERTED = (ForeignError, SignalError)
 """Exceptions that pass through a guard: failures that another guard has converted, and signals."""
 
 
@@ -45,7 +45,7 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
     process = os.getpid()
     try:
         yield
-    except OURS:
+    except UNCONVERTED:
         raise
     except BaseException as error:
         if "asyncio" in sys.modules:  # without asyncio there are no tasks, so do not import it
@@ -60,7 +60,7 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def apart_from_output() -> Iterator[None]:
+def output_to_stderr() -> Iterator[None]:
     """In the body, redirect the output of plugins to stderr, because stdout is for results only."""
     with redirect_stdout(sys.stderr):
         yield

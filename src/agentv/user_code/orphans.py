@@ -22,8 +22,8 @@ _RUN = os.urandom(8).hex()
 _calls = count(1)
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # from <linux/prctl.h>
 _KILL_TIMEOUT_S = 2.0
-_LOOK_S = 0.002
-_adopted: list[int] = []
+_POLL_S = 0.002
+_adopter: list[int] = []
 """The process id of the command that adopts orphans, if this is that process or a fork of it."""
 
 _killed: set[int] = set()
@@ -37,7 +37,7 @@ def adopt_orphans() -> None:
         return
     with suppress(ImportError, OSError, AttributeError):
         _prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        _adopted[:] = [os.getpid()]
+        _adopter[:] = [os.getpid()]
 
 
 def kill_with_parent() -> None:
@@ -57,7 +57,7 @@ def _prctl(*arguments: int) -> None:
 
 def marked(environment: Mapping[str, str]) -> tuple[dict[str, str], bytes]:
     """Return the environment for the programs of one call, and the mark that identifies them."""
-    if not _adopted:
+    if not _adopter:
         return dict(environment), b""
     mark = f"{_RUN}.{next(_calls)}"
     return {**environment, MARK: mark}, f"{MARK}={mark}\0".encode()
@@ -70,10 +70,10 @@ def end_orphans(mark: bytes, started: Container[int]) -> bool:
         mark: the call's mark.
         started: direct children, which are not orphans and are left alone.
     """
-    if not _adopted or not mark:
+    if not _adopter or not mark:
         return False
     found = [one for one in _children() if one not in started]
-    ours = {one for one in found if _shows(one, mark)}
+    ours = {one for one in found if _has_mark(one, mark)}
     if ours:
         _killed.update(ours)
         for one in tree_of(ours, {one: _parent_of(one) for one in _processes()}):
@@ -99,7 +99,7 @@ def end_all_children() -> None:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
             continue
         return
 
@@ -109,12 +109,12 @@ def end_all_programs() -> None:
     deadline = time.monotonic() + _KILL_TIMEOUT_S
     run = f"{MARK}={_RUN}.".encode()
     while time.monotonic() < deadline:
-        ours = {one for one in _processes() if _shows(one, run)} - {os.getpid()}
+        ours = {one for one in _processes() if _has_mark(one, run)} - {os.getpid()}
         if not ours:
             return
         for one in tree_of(ours, {one: _parent_of(one) for one in _processes()}):
             _kill(one)
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
 
 
 def tree_of(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
@@ -173,7 +173,7 @@ def _status(process: int) -> tuple[bytes, int, int]:
     return state, int(parent), int(session)
 
 
-def _shows(process: int, mark: bytes) -> bool:
+def _has_mark(process: int, mark: bytes) -> bool:
     """Whether the environment of a process contains the mark. A process that has ended has no environment."""
     try:
         with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123

@@ -54,13 +54,13 @@ from agentv.registry.plugins import (
     PluginSource,
     Problem,
 )
-from agentv.user_code.guard import ForeignError, apart_from_output, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code, output_to_stderr
 from agentv.version import __version__
 
 MOST_FILES = 5_000
 """Most files of a plugin that its digest covers."""
 
-_OURS = lazy_pattern(rb"^[ \t]*\[agentv\.", re.MULTILINE)
+_AGENTV_GROUP = lazy_pattern(rb"^[ \t]*\[agentv\.", re.MULTILINE)
 _VALUE = lazy_pattern(r"(?P<module>\w+(?:\.\w+)*)(?:\s*:\s*(?P<attribute>\w+(?:\.\w+)*))?\s*(?:\[.*\])?")
 
 
@@ -113,7 +113,7 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
             text = opened.read()
     except OSError:
         return
-    if not _OURS.search(text):
+    if not _AGENTV_GROUP.search(text):
         return
     package, _, version = Path(metadata).stem.partition("-")  # NAME-VERSION, or only NAME in a source tree
     package, version = package.replace("_", "-"), version.partition("-")[0]
@@ -132,8 +132,8 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
 def import_plugin(plugin: Plugin) -> object | Problem:
     """Return the object that a plugin's entry point names, or a Problem. Its output goes to stderr."""
     try:
-        with apart_from_output(), foreign_code("bad-plugin", plugin.title):
-            return _named(plugin)
+        with output_to_stderr(), foreign_code("bad-plugin", plugin.title):
+            return _imported(plugin)
     except ForeignError as error:
         return problem_with(plugin, error.__cause__ or error)
 
@@ -156,7 +156,7 @@ def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _named(plugin: Plugin) -> object:
+def _imported(plugin: Plugin) -> object:
     found = _VALUE.fullmatch(plugin.value)
     if found is None:
         raise BadPluginError(
@@ -290,7 +290,7 @@ def broken_extensions() -> list[str]:
 def source_of_extensions() -> PluginSource:
     """Return the extensions of installed packages."""
     own = (one for one in installed_plugins() if one.kind == EXTENSIONS)
-    return PluginSource(own, NameRules(extensions().keys()), _with_tables)
+    return PluginSource(own, NameRules(extensions().keys()), _load_extension)
 
 
 def plugins_of(kind: str) -> tuple[Plugin, ...]:
@@ -312,21 +312,21 @@ def source_of(kind: str) -> PluginSource:
 
 
 @cache
-def _with_tables(plugin: Plugin) -> LoadedPlugin | Problem:
+def _load_extension(plugin: Plugin) -> LoadedPlugin | Problem:
     """Return the module of an extension, or a Problem if it is invalid."""
     module = import_plugin(plugin)
     if isinstance(module, Problem):
         return module
     try:
         with foreign_code("bad-plugin", plugin.title):
-            for why in _faults(module):
+            for why in _table_errors(module):
                 raise BadPluginError(why, getattr(module, "__file__", None), 1)
-            return _noted(plugin, module)
+            return _registered(plugin, module)
     except ForeignError as error:
         return problem_with(plugin, error.__cause__ or error)
 
 
-def _faults(module: object) -> Iterator[str]:
+def _table_errors(module: object) -> Iterator[str]:
     if not isinstance(module, ModuleType):
         yield f"an extension must be a module with tables, found {type(module).__name__}"
         return
@@ -349,10 +349,10 @@ def _of_table(extension: Plugin, module: Any, kind: str) -> Iterator[Plugin]:
     file = str(getattr(module, "__file__", None) or extension.file)
     for name, place in getattr(module, kind, {}).items():
         shown = name.removeprefix(".") if kind == EXPORT_FORMATS else name
-        yield Plugin(kind, shown, place, extension.package, extension.version, file, *_written(name, file))
+        yield Plugin(kind, shown, place, extension.package, extension.version, file, *_position_of(name, file))
 
 
-def _written(name: str, file: str) -> tuple[int, int]:
+def _position_of(name: str, file: str) -> tuple[int, int]:
     """Return the line and column of a name in a module, or the first ones if the name is computed."""
     for number, text in enumerate(linecache.getlines(file), 1):
         for quoted in (f'"{name}"', f"'{name}'"):
@@ -363,7 +363,7 @@ def _written(name: str, file: str) -> tuple[int, int]:
 
 def _value_of(plugin: Plugin) -> LoadedPlugin | Problem:
     if plugin.kind in (SIGNS, COMMAND_SECTIONS):
-        return _noted(plugin, plugin.value)  # the value is the name of a dialect or section
+        return _registered(plugin, plugin.value)  # the value is the name of a dialect or section
     value = import_plugin(plugin)
     if isinstance(value, Problem):
         return value
@@ -371,10 +371,10 @@ def _value_of(plugin: Plugin) -> LoadedPlugin | Problem:
     if place is not None and not isinstance(value, resolve_name(place)):
         why = f"{plugin.value} must be a {place.replace(':', '.')}, found {type(value).__name__}"
         return problem_with(plugin, BadPluginError(why, plugin.file, plugin.line))
-    return _noted(plugin, value)
+    return _registered(plugin, value)
 
 
-def _noted(plugin: Plugin, value: object) -> LoadedPlugin:
+def _registered(plugin: Plugin, value: object) -> LoadedPlugin:
     note_files(plugin)
     return LoadedPlugin(
         value, PluginCode(plugin.title, plugin.owner, plugin.owner)

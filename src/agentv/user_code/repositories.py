@@ -48,7 +48,7 @@ _CONFIG = (
 )
 """Settings that override every git config file. The user's protocols, proxies, URL rewriting and credentials stay."""
 
-_OURS = {
+_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",  # empty: use no program
     "SSH_ASKPASS_REQUIRE": "never",
@@ -57,7 +57,7 @@ _OURS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",  # its messages are parsed
 }
-_NOT_THEIRS = frozenset(
+_REMOVED_VARIABLES = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_COMMON_DIR",
@@ -80,7 +80,7 @@ RAW = "* -filter -text -ident !eol !working-tree-encoding\n"
 """Git attributes with the highest precedence, so that files have the committed bytes and no filter runs."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_TELLING = re.compile(r"(?:fatal|error|remote):\s*(.+)")
+_ERROR_LINE = re.compile(r"(?:fatal|error|remote):\s*(.+)")
 
 
 def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_s: float) -> Finished | Failure:
@@ -94,12 +94,11 @@ def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_
     """
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
-    from pathlib import Path
 
     from agentv.registry.fields import Command
 
-    own = {name: value for name, value in env.items() if name not in _NOT_THEIRS}
-    own |= {**_OURS, "GIT_CEILING_DIRECTORIES": str(Path(cwd).parent)}
+    own = {name: value for name, value in env.items() if name not in _REMOVED_VARIABLES}
+    own |= {**_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(Path(cwd).parent)}
     flags = [word for setting in _CONFIG for word in ("-c", setting)]
     command = Command(argv=("git", *flags, *arguments), cwd=cwd)
 
@@ -110,8 +109,8 @@ def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
-    with ThreadPoolExecutor(1) as beside:  # event loops cannot be nested
-        return beside.submit(run).result()
+    with ThreadPoolExecutor(1) as pool:  # event loops cannot be nested
+        return pool.submit(run).result()
 
 
 def reason_of(ended: Finished | Failure) -> str:
@@ -119,7 +118,7 @@ def reason_of(ended: Finished | Failure) -> str:
     if isinstance(ended, Failure):
         return ended.message
     lines = [line.strip() for line in ended.stderr.decode(errors="replace").splitlines() if line.strip()]
-    telling = [match[1] for line in lines if (match := _TELLING.match(line))]
+    telling = [match[1] for line in lines if (match := _ERROR_LINE.match(line))]
     chosen = (*telling, *lines[-1:], f"it ended with status {ended.status}")[0]
     return f"git says: {_CREDENTIALS.sub('', chosen)}"
 
@@ -132,7 +131,7 @@ _REF_LINE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class RefMatch:
     """A ref that matches a URL. Its name consists of the first `parts` parts of the URL's path."""
 
     ref: str
@@ -155,15 +154,15 @@ def refs_in(output: bytes) -> dict[str, str]:
     return found
 
 
-def fitting_refs(wanted: RepositoryFile, refs: Mapping[str, str]) -> list[Fit]:
+def matching_refs(wanted: RepositoryFile, refs: Mapping[str, str]) -> list[RefMatch]:
     """Return the refs that match the start of the URL's path: several only if branches and tags have the same name."""
     if wanted.rest[0] == "HEAD" and "HEAD" in refs:
-        return [Fit("HEAD", refs["HEAD"], 1)]
+        return [RefMatch("HEAD", refs["HEAD"], 1)]
     kinds = (wanted.kind,) if wanted.kind else ("heads", "tags")
     explicit = wanted.rest[:2] in {("refs", "heads"), ("refs", "tags")}
     begins = [""] if explicit else [f"refs/{kind}/" for kind in kinds]
     names = {begin + "/".join(wanted.rest[:parts]): parts for parts in range(1, len(wanted.rest)) for begin in begins}
-    return [Fit(ref, refs[ref], parts) for ref, parts in names.items() if ref in refs]
+    return [RefMatch(ref, refs[ref], parts) for ref, parts in names.items() if ref in refs]
 
 
 _REFUSED = re.compile(
@@ -226,11 +225,11 @@ class _Remote:
     """One repository on a host, for one run. Failures are cached and not retried."""
 
     def __init__(
-        self, one: RepositoryFile, shelf: RepositoryClone, run: RunGit, env: Mapping[str, str], now: Callable[[], float]
+        self, one: RepositoryFile, store: RepositoryClone, run: RunGit, env: Mapping[str, str], now: Callable[[], float]
     ) -> None:
         self._name = one.name
         self._url = f"https://{one.host}/{one.repository}.git"
-        self._shelf = shelf
+        self._store = store
         self._run = run
         self._env = env
         self._now = now
@@ -240,56 +239,56 @@ class _Remote:
     def checkout(self, wanted: RepositoryFile) -> Checkout | Unavailable:
         first = wanted.rest[0]
         if FULL_SHA.fullmatch(first.lower()):
-            return self._checkout(wanted, Fit(first.lower(), first.lower(), 1))
-        return self._stored(wanted) or self._found(wanted, head=first == "HEAD")
+            return self._checkout(wanted, RefMatch(first.lower(), first.lower(), 1))
+        return self._stored(wanted) or self._current(wanted, head=first == "HEAD")
 
-    def _found(self, wanted: RepositoryFile, *, head: bool) -> Checkout | Unavailable:
+    def _current(self, wanted: RepositoryFile, *, head: bool) -> Checkout | Unavailable:
         """Return the checkout of the ref as the host has it now, or of the stored ref with its age if it is offline."""
         listing = self._listing.get(head)
         if listing is None:
             listing = self._listing[head] = self._looked_up(head=head)
         if isinstance(listing, Unavailable):
             return listing
-        fits = fitting_refs(wanted, listing.refs)
-        if len({fit.sha for fit in fits}) > 1:
-            names = " and ".join(f"'{fit.ref}'" for fit in fits)
-            message = f"{self._name} has {names}: write the intended one in full, as '{fits[0].ref}/PATH'"
+        matches = matching_refs(wanted, listing.refs)
+        if len({match.sha for match in matches}) > 1:
+            names = " and ".join(f"'{match.ref}'" for match in matches)
+            message = f"{self._name} has {names}: write the intended one in full, as '{matches[0].ref}/PATH'"
             return Unavailable("ambiguous-ref", message)
-        if not fits:
+        if not matches:
             return self._unknown(wanted, listing)
-        found = self._checkout(wanted, fits[-1], noted=listing.failure is None)
+        found = self._checkout(wanted, matches[-1], noted=listing.failure is None)
         if listing.failure is None:
             return found
         if isinstance(found, Unavailable):
             return listing.failure
-        age_s = max(self._now() - listing.seen[fits[-1].ref], 0.0)
+        age_s = max(self._now() - listing.seen[matches[-1].ref], 0.0)
         return replace(found, age_s=age_s, reason=listing.failure.reason)
 
     def _stored(self, wanted: RepositoryFile) -> Checkout | None:
         """Return the stored checkout of a tag, or of a branch that was looked up within the last day; else None."""
-        noted = self._shelf.noted()
-        fits = fitting_refs(wanted, {ref: sha for ref, (sha, _) in noted.items()})
-        if len({fit.sha for fit in fits}) != 1 or not self._shelf.tree(fits[0].sha):
+        noted = self._store.noted()
+        matches = matching_refs(wanted, {ref: sha for ref, (sha, _) in noted.items()})
+        if len({match.sha for match in matches}) != 1 or not self._store.tree(matches[0].sha):
             return None
-        moves = (fit.ref for fit in fits if fit.ref.startswith("refs/heads/") or fit.ref == "HEAD")
+        moves = (match.ref for match in matches if match.ref.startswith("refs/heads/") or match.ref == "HEAD")
         if not all(0 <= self._now() - noted[ref][1] < DAY_S for ref in moves):
             return None
-        found = self._checkout(wanted, fits[-1])
+        found = self._checkout(wanted, matches[-1])
         return found if isinstance(found, Checkout) and Path(found.tree, found.path).exists() else None
 
-    def _checkout(self, wanted: RepositoryFile, fit: Fit, *, noted: bool = False) -> Checkout | Unavailable:
+    def _checkout(self, wanted: RepositoryFile, match: RefMatch, *, noted: bool = False) -> Checkout | Unavailable:
         """Return the checkout of a ref, from disk or from the host. If `noted`, store the ref too."""
-        sha = self._commits.get(fit.ref)
+        sha = self._commits.get(match.ref)
         if sha is None:
-            sha = fit.sha if self._shelf.tree(fit.sha) else self._fetched(fit)
-            self._commits[fit.ref] = sha
+            sha = match.sha if self._store.tree(match.sha) else self._fetched(match)
+            self._commits[match.ref] = sha
             if isinstance(sha, str) and noted:
-                self._shelf.note(fit.ref, sha)
+                self._store.note(match.ref, sha)
         if isinstance(sha, Unavailable):
             return sha
-        tree = self._shelf.tree(sha)
-        path = "/".join(wanted.rest[fit.parts :])
-        return Checkout(str(tree), path, fit.short, self._shelf.outside(sha))
+        tree = self._store.tree(sha)
+        path = "/".join(wanted.rest[match.parts :])
+        return Checkout(str(tree), path, match.short, self._store.outside(sha))
 
     def _looked_up(self, *, head: bool) -> _Listing | Unavailable:
         """Return the branches and tags, or HEAD, from the host, or from disk if the host cannot be reached."""
@@ -300,64 +299,64 @@ class _Remote:
         failure = Unavailable("git-failed", f"cannot reach {self._name}", reason_of(ended))
         if isinstance(ended, Finished) and _REFUSED.search(ended.stderr.decode(errors="replace")):
             failure = self._no_repository(failure.reason)  # may come from a proxy or captive portal, so use stored refs
-        noted = self._shelf.noted()
+        noted = self._store.noted()
         if noted:
             refs = {ref: sha for ref, (sha, _) in noted.items()}
             return _Listing(refs, {ref: seen for ref, (_, seen) in noted.items()}, failure)
         return failure
 
-    def _fetched(self, fit: Fit) -> str | Unavailable:
+    def _fetched(self, match: RefMatch) -> str | Unavailable:
         """Fetch a commit and store its files. Return its hash, which may be newer than the listed one."""
-        with self._shelf.locked():
-            if self._shelf.tree(fit.sha):
-                return fit.sha  # another process has fetched it meanwhile
-            with self._shelf.workshop() as room:
-                clone = self._shelf.clone()
+        with self._store.locked():
+            if self._store.tree(match.sha):
+                return match.sha  # another process has fetched it meanwhile
+            with self._store.temporary_directory() as directory:
+                clone = self._store.clone()
                 if clone is not None:
-                    return self._out_of(clone, room / "tree", fit)
-                made = room / "git"  # without hooks, templates and filters
-                form = ("--object-format=sha256",) if len(fit.sha) > 40 else ()
+                    return self._fetch_into(clone, directory / "tree", match)
+                made = directory / "git"  # without hooks, templates and filters
+                form = ("--object-format=sha256",) if len(match.sha) > 40 else ()
                 self._git("init", "--quiet", "--bare", "--template=", *form, "--", str(made))
                 (made / "info").mkdir(parents=True, exist_ok=True)
                 (made / "info" / "attributes").write_text(RAW, encoding="ascii")
-                sha = self._out_of(made, room / "tree", fit)
+                sha = self._fetch_into(made, directory / "tree", match)
                 if isinstance(sha, str):
-                    self._shelf.keep_clone(made)
+                    self._store.keep_clone(made)
                 return sha
 
-    def _out_of(self, clone: Path, tree: Path, fit: Fit) -> str | Unavailable:
+    def _fetch_into(self, clone: Path, tree: Path, match: RefMatch) -> str | Unavailable:
         """Fetch a commit into a clone, check out its files, and return its hash."""
         git = f"--git-dir={clone}"
         fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
-        ended = self._git(git, *fetch, "--", self._url, f"+{fit.ref}:{_WANTED}")
+        ended = self._git(git, *fetch, "--", self._url, f"+{match.ref}:{_WANTED}")
         if isinstance(ended, Failure) or ended.status:
-            return self._failed(ended, fit)
+            return self._failed(ended, match)
         ended = self._git(git, "rev-parse", "--verify", "--quiet", f"{_WANTED}^{{commit}}")
         sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
         if not FULL_SHA.fullmatch(sha):
-            return Unavailable("missing-ref", f"'{fit.short}' of {self._name} is not a commit")
-        if self._shelf.tree(sha):
+            return Unavailable("missing-ref", f"'{match.short}' of {self._name} is not a commit")
+        if self._store.tree(sha):
             return sha
         tree.mkdir()
         checkout = ("checkout", "--quiet", "--force", "--no-recurse-submodules", "--detach", sha)
         ended = self._git(git, f"--work-tree={tree}", *checkout)
         if isinstance(ended, Failure) or ended.status:
-            return self._failed(ended, fit)
+            return self._failed(ended, match)
         self._git(git, "update-ref", _KEPT + sha, sha)  # see _KEPT
-        self._shelf.place(tree, sha)
+        self._store.place(tree, sha)
         return sha
 
     def _git(self, *arguments: str, within_s: float = FETCH_S) -> Finished | Failure:
-        ended = self._run(arguments, str(self._shelf.base.parent), self._env, within_s)
+        ended = self._run(arguments, str(self._store.base.parent), self._env, within_s)
         if isinstance(ended, Failure) and ended.code == "cannot-start":
             return Failure(ended.code, "git is not installed, or not on PATH", ended.retryable)
         return ended
 
-    def _failed(self, ended: Finished | Failure, fit: Fit) -> Unavailable:
+    def _failed(self, ended: Finished | Failure, match: RefMatch) -> Unavailable:
         """Return the reason for a failed fetch."""
         complaint = "" if isinstance(ended, Failure) else ended.stderr.decode(errors="replace")
         if _NO_SUCH_COMMIT.search(complaint):
-            message = f"{self._name} has no commit '{fit.short}', or does not serve it by that name"
+            message = f"{self._name} has no commit '{match.short}', or does not serve it by that name"
             return Unavailable("missing-ref", message, reason_of(ended))
         if _REFUSED.search(complaint):
             return self._no_repository(reason_of(ended))
@@ -370,7 +369,7 @@ class _Remote:
     def _unknown(self, wanted: RepositoryFile, listing: _Listing) -> Unavailable:
         if listing.failure is not None:
             return listing.failure
-        known = tuple(Fit(ref, sha, 1).short for ref, sha in listing.refs.items())
+        known = tuple(RefMatch(ref, sha, 1).short for ref, sha in listing.refs.items())
         path = "/".join(wanted.rest)
         if path in known:
             return Unavailable("bad-git-url", f"'{path}' is a branch or tag of {self._name}, but no path follows it")
@@ -464,15 +463,15 @@ class RepositoryClone:
             yield
 
     @contextmanager
-    def workshop(self) -> Iterator[Path]:
+    def temporary_directory(self) -> Iterator[Path]:
         """Create a temporary directory for the body. Needs the lock, because it removes those of killed processes."""
         for stale in self.base.parent.glob(f"{self.base.name}@new-*"):
             shutil.rmtree(stale, ignore_errors=True)
-        room = Path(mkdtemp(prefix=f"{self.base.name}@new-", dir=self.base.parent))
+        directory = Path(mkdtemp(prefix=f"{self.base.name}@new-", dir=self.base.parent))
         try:
-            yield room
+            yield directory
         finally:
-            shutil.rmtree(room, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
 
     def clone(self) -> Path | None:
         """Return the clone, or None if there is none. Needs the lock, because it removes files of a killed git."""

@@ -261,9 +261,9 @@ def compare(judges: tuple[str, ...], *, margin: float, as_json: bool, **options:
     """
     from agentv.extensions.labels.comparing import CompareRequest, compare_judges
     from agentv.extensions.labels.reporting import judge_comparison_json, render_judge_comparison
-    from agentv.user_code.guard import apart_from_output
+    from agentv.user_code.guard import output_to_stderr
 
-    with verdict_progress() as report, apart_from_output():
+    with verdict_progress() as report, output_to_stderr():
         found = compare_judges(CompareRequest(judges, margin=margin / 100, **options), report)
     click.echo(judge_comparison_json(found) if as_json else render_judge_comparison(found))
     return ExitStatus.PASSED if found.is_complete else ExitStatus.WRONG

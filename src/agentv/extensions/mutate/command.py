@@ -8,7 +8,7 @@ import click
 
 from agentv.cli.printing import print_diagnostics
 from agentv.cli.values import runs
-from agentv.user_code.guard import apart_from_output
+from agentv.user_code.guard import output_to_stderr
 
 
 @click.command("mutate", epilog="Example: agentv mutate last --min-score 0.8")
@@ -53,7 +53,7 @@ def command(run: str, *, operators: str | None, shows_all: bool, as_json: bool, 
     if operators is not None and not names:
         raise click.UsageError("--operators has no name; omit it to use all operators")
     proposals = None if shows_all or as_json else MOST
-    with apart_from_output():
+    with output_to_stderr():
         found = mutate(run, MutationSettings(names, proposals=proposals, **options))
     print_diagnostics(found.diagnostics)
     click.echo(mutation_json(found) if as_json else render_mutation(found, shows_all=shows_all))

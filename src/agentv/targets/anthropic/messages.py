@@ -156,8 +156,8 @@ def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetRes
     calls = tuple(tool_call(block.get("name"), block.get("input"), block.get("id")) for block in asked)
     reason, details = reply.get("stop_reason"), reply.get("stop_details")
     if reason == "refusal":
-        said = (details.get("category"), details.get("explanation")) if isinstance(details, Mapping) else ()
-        why = ": ".join(str(one) for one in said if one)
+        reasons = (details.get("category"), details.get("explanation")) if isinstance(details, Mapping) else ()
+        why = ": ".join(str(one) for one in reasons if one)
         return CallFailure("refused", shown(f"Anthropic refused to answer{f' ({why})' if why else ''}"))
     if reason == "pause_turn":
         return unreadable_reply("the API paused the turn before its answer was complete (pause_turn)")

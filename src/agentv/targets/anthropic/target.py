@@ -51,11 +51,11 @@ MAX_TOKENS = 8192
 """Default for `max_tokens`, which the API requires. Every current model accepts this number."""
 
 SMALLEST_BUDGET = 1024
-SAMPLED = {"anthropic-version": "2023-06-01"}
+SAMPLING_HEADERS = {"anthropic-version": "2023-06-01"}
 """Header for the API version that supports `temperature`, `top_p` and `top_k`. The newer one rejects them."""
 
 _CLAUDE = re.compile(r"\bclaude-")
-_SAMPLED = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[789]))")
+_SAMPLING_MODELS = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[789]))")
 """Claude models that accept a temperature: those before Opus 4.7."""
 
 _STATUSES = {
@@ -174,7 +174,7 @@ class _Anthropic:
         self._imports = Imports(executor, _import)
         self._retryable = retryable
         self._client: AsyncAnthropic | None = None
-        takes_none = settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model))
+        takes_none = settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLING_MODELS.search(settings.model))
         self._optional = OptionalParameters(_OPTIONAL, ("temperature",) if takes_none else ())
 
     @cached_property
@@ -351,11 +351,11 @@ def _fixed_body(settings: Anthropic) -> dict[str, Any]:
 
 
 def _schema_output(schema: JsonObject) -> dict[str, Any]:
-    return {"format": {"type": "json_schema", "schema": accepted(schema)}}
+    return {"format": {"type": "json_schema", "schema": converted_schema(schema)}}
 
 
 def _options(body: Mapping[str, Any]) -> Any:
-    return {"headers": SAMPLED} if any(name in body for name in ("temperature", "top_p", "top_k")) else {}
+    return {"headers": SAMPLING_HEADERS} if any(name in body for name in ("temperature", "top_p", "top_k")) else {}
 
 
 def _thinking(value: Json) -> Json:
@@ -364,11 +364,11 @@ def _thinking(value: Json) -> Json:
     return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) else value
 
 
-def accepted(schema: JsonObject) -> JsonObject:
+def converted_schema(schema: JsonObject) -> JsonObject:
     """Return a schema that the SDK converted for the API, or the schema itself if the SDK cannot convert it."""
     from anthropic import transform_schema
 
-    whole = _of_one_type(schema)
+    whole = _without_type_lists(schema)
     definitions = whole.pop("definitions", {})  # the SDK supports only `$defs`
     try:
         found: JsonObject = transform_schema(whole)
@@ -378,13 +378,13 @@ def accepted(schema: JsonObject) -> JsonObject:
     return {**found, "definitions": kept} if kept else found
 
 
-def _of_one_type(schema: Any) -> Any:
+def _without_type_lists(schema: Any) -> Any:
     """Return the schema with each list of types as `anyOf`, because the SDK does not convert lists of types."""
     if isinstance(schema, list | tuple):
-        return [_of_one_type(one) for one in schema]
+        return [_without_type_lists(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
-    whole = {key: _of_one_type(value) for key, value in schema.items()}
+    whole = {key: _without_type_lists(value) for key, value in schema.items()}
     types = whole.get("type")
     if not isinstance(types, list):
         return whole

@@ -156,10 +156,10 @@ BLOCKED = frozenset(
 )
 """Finish reasons if a filter, not the model, ended the answer."""
 
-_ENDED = frozenset({None, "CONTINUATION", "FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP"})
+_ANSWER_REASONS = frozenset({None, "CONTINUATION", "FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP"})
 """Finish reasons with an answer. With others, such as MALFORMED_FUNCTION_CALL, the answer is incomplete."""
 
-_FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
+_STOPPING_REASONS = ("API_KEY_INVALID", "FAILED_PRECONDITION")
 """Error reasons with status 400 after which every call fails: invalid key, project without permission."""
 
 _SECONDS = re.compile(r"([\d.]{1,12})s")
@@ -193,7 +193,7 @@ def response_of(reply: Json, model: str, prices: str = "google") -> TargetRespon
     )
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
-    if reason not in _ENDED:
+    if reason not in _ANSWER_REASONS:
         return unreadable_reply(f"the model gave no whole answer ({reason})")
     usage = usage_of(reply.get("usageMetadata"))
     cost = cost_of(prices, model.removeprefix("models/"), usage)
@@ -235,7 +235,7 @@ def refusal_of(
     wait = failure.retry_after_s
     if wait is None:
         wait = next((seconds for note in notes if (seconds := _seconds(note.get("retryDelay"))) is not None), None)
-    return replace(failure, stops=failure.stops or bool(reasons & {*_FINAL}), retry_after_s=wait)
+    return replace(failure, stops=failure.stops or bool(reasons & {*_STOPPING_REASONS}), retry_after_s=wait)
 
 
 def _seconds(delay: Json) -> float | None:

@@ -25,7 +25,7 @@ from agentv.targets.gemini.messages import (
     tools_in,
 )
 from agentv.targets.http.answers import TOO_LARGE, parsed
-from agentv.targets.http.connection import TooLargeError, UnreadReplyError, session_of_sdk, tls_context
+from agentv.targets.http.connection import TooLargeError, UnreadReplyError, sdk_session, tls_context
 from agentv.targets.http.failures import (
     endpoint_of,
     incomplete_reply,
@@ -230,11 +230,11 @@ class _Gemini:
         except (APIError, UnreadReplyError) as error:
             return self._refused(error)
         except (ClientError, OSError, TooLargeError) as error:
-            return self._lost(error)
+            return self._connection_failure(error)
         except ValueError as error:  # invalid JSON, or not in the API's format
             return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
 
-    def _lost(self, error: Exception) -> Failure:
+    def _connection_failure(self, error: Exception) -> Failure:
         from aiohttp import ClientPayloadError
 
         if isinstance(error, TooLargeError):
@@ -255,7 +255,7 @@ class _Gemini:
 
             # without a handler, Python writes the SDK's warnings to stderr, for instance about two keys
             logging.getLogger("google_genai").addHandler(logging.NullHandler())
-            self._session = session_of_sdk()  # the SDK's own session emits a warning
+            self._session = sdk_session()  # the SDK's own session emits a warning
             base_url = self._settings.base_url or URL
             proxy = proxy_for(base_url)
             tls = tls_context(base_url, proxy)

@@ -24,7 +24,7 @@ from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
 LIMIT = 10_000_000
 """Largest answer in bytes of UTF-8 (SPEC section 12)."""
 
-WHOLE = 'if that object itself is the answer, return it as text: {"output": "{…}"}'
+WRAP_HINT = 'if that object itself is the answer, return it as text: {"output": "{…}"}'
 """Hint for an answer that happens to be JSON with a key of an answer object."""
 
 TOO_LARGE = Failure("output-too-large", f"the answer is larger than {LIMIT / 1_000_000:g} MB")
@@ -92,44 +92,44 @@ def error_in(value: Json) -> Failure | None:
 
     An error body is an object with `error` or `status: error` whose other keys only describe the error.
     """
-    if not isinstance(value, Mapping) or not value.keys() <= _OF_ERRORS:
+    if not isinstance(value, Mapping) or not value.keys() <= _ERROR_KEYS:
         return None
-    said = value.get("error")
-    if not said and value.get("status") != "error":
+    error = value.get("error")
+    if not error and value.get("status") != "error":
         return None
-    if isinstance(said, Mapping):
-        said = said.get("message") or said
-    elif not isinstance(said, str) or not said:
-        said = value.get("message") or value.get("detail") or value
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-    return Failure("target-error", f"{text[:_SHOWN_ERROR]} (an error body; {WHOLE})")
+    if isinstance(error, Mapping):
+        error = error.get("message") or error
+    elif not isinstance(error, str) or not error:
+        error = value.get("message") or value.get("detail") or value
+    text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+    return Failure("target-error", f"{text[:_MAX_ERROR_CHARACTERS]} (an error body; {WRAP_HINT})")
 
 
-def from_reply(text: str, value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
+def from_reply(text: str, value: Json, other_keys: JsonObject = EMPTY) -> TargetResponse | Failure:
     """Return the answer in a whole reply, which is an answer object or else text.
 
     Args:
         text: text of the reply.
         value: its JSON value, or the text itself if it is not JSON.
-        beside: other keys of the answer object, such as `context`.
+        other_keys: other keys of the answer object, such as `context`.
     """
     if is_answer(value):
-        return from_object({**cast("JsonObject", value), **beside})
-    return error_in(value) or from_value(value if isinstance(value, str) else text, beside)
+        return from_object({**cast("JsonObject", value), **other_keys})
+    return error_in(value) or from_value(value if isinstance(value, str) else text, other_keys)
 
 
-def from_value(value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
+def from_value(value: Json, other_keys: JsonObject = EMPTY) -> TargetResponse | Failure:
     """Return the answer in a part of a reply. Values other than text, messages and null become JSON text.
 
     Args:
         value: the output.
-        beside: other keys of the answer object, such as `context`.
+        other_keys: other keys of the answer object, such as `context`.
     """
     rows = value if isinstance(value, list | tuple) else ()
     are_messages = bool(rows) and all(isinstance(one, Mapping) and "role" in one for one in rows)
     if value is None or isinstance(value, str) or are_messages:
-        return from_object({**beside, "output": value})
-    return from_object({**beside, "output": json.dumps(value, ensure_ascii=False)})
+        return from_object({**other_keys, "output": value})
+    return from_object({**other_keys, "output": json.dumps(value, ensure_ascii=False)})
 
 
 def from_object(row: JsonObject) -> TargetResponse | Failure:
@@ -148,7 +148,7 @@ def from_object(row: JsonObject) -> TargetResponse | Failure:
         del known["cost_usd"]  # with tokens used, a cost of 0 means that the price is unknown
     ignored: tuple[str, ...] = ()
     if not row.keys() <= _KNOWN:
-        ignored = tuple(sorted(str(key) for key in row.keys() - _KNOWN))[:_SHOWN_IGNORED]
+        ignored = tuple(sorted(str(key) for key in row.keys() - _KNOWN))[:_MAX_IGNORED_KEYS]
     found = TargetResponse(output, messages, **known, ignored=ignored)
     return invalid_reply(output) or _too_large(found) or found
 
@@ -179,8 +179,8 @@ def _too_large(response: TargetResponse) -> Failure | None:
     if not response.context and not response.metadata:
         return None
     size = sum(len(one.text) for one in response.context)
-    beside = [response.metadata, *(one.metadata for one in response.context)]
-    size += sum(len(json.dumps(one)) for one in beside if one)
+    metadata = [response.metadata, *(one.metadata for one in response.context)]
+    size += sum(len(json.dumps(one)) for one in metadata if one)
     what = f"'context' and 'metadata' of the answer are larger than {LIMIT / 1_000_000:g} MB"
     return Failure("output-too-large", what) if size > LIMIT else None
 
@@ -205,7 +205,7 @@ def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
         messages = messages_from_json(rows)
         return _last_reply(messages), messages
     wanted = "text or messages" if name == "output" else "text"
-    raise ValueError(f"'{name}' must be {wanted}, found {kind_of(value)}; {WHOLE}")
+    raise ValueError(f"'{name}' must be {wanted}, found {kind_of(value)}; {WRAP_HINT}")
 
 
 def _usage(name: str, value: Json) -> TokenUsage:
@@ -242,24 +242,24 @@ _READERS: dict[str, Callable[[str, Json], Any]] = {
     "context": lambda name, value: read_context(value, name),
 }
 
-_OF_PROMPTFOO = (
+_PROMPTFOO_KEYS = (
     *("tokenUsage", "cost", "latencyMs", "finishReason", "cached", "raw", "prompt", "sessionId", "guardrails"),
     *("isRefusal", "isBase64", "format", "logProbs", "numRequests", "conversationEnded", "images", "audio", "video"),
 )
 """Keys of promptfoo's ProviderResponse, which are ignored without a note."""
 
-_KNOWN = frozenset(("output", "text", "error", *_READERS, *_OF_PROMPTFOO))
+_KNOWN = frozenset(("output", "text", "error", *_READERS, *_PROMPTFOO_KEYS))
 
-_OF_ERRORS = frozenset(
+_ERROR_KEYS = frozenset(
     {"error", "status", "code", "type", "message", "detail", "details", "status_code", "statusCode", "error_code"}
     | {"success", "ok", "request_id", "requestId", "trace_id", "timestamp", "path"}
 )
 """Keys that the error bodies of servers and programs have."""
 
-_SHOWN_ERROR = 500
+_MAX_ERROR_CHARACTERS = 500
 """Most characters of an error that are shown."""
 
-_SHOWN_IGNORED = 8
+_MAX_IGNORED_KEYS = 8
 """Most ignored keys that a note lists."""
 
 _FIELDS: dict[str, tuple[type, ...]] = {

@@ -134,7 +134,7 @@ async def _read_bounded(request: ClientRequest, handler: ClientHandlerType) -> C
     return response
 
 
-def session_of_sdk() -> ClientSession:
+def sdk_session() -> ClientSession:
     """Return a session for an SDK. It rejects redirects and replies that are too large, and belongs to this loop."""
     return unlimited_session(middlewares=[_read_bounded])
 
@@ -184,12 +184,12 @@ def tls_context(*addresses: str | None) -> ssl.SSLContext:
         OSError: SSL_CERT_FILE cannot be read or has no certificate. OpenSSL ignores a missing directory.
     """
     if any(address is not None and address.lower().startswith("https:") for address in addresses):
-        return _trusting(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return _trusting_nobody()
+        return _trusting_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return _context_without_authorities()
 
 
 @lru_cache(maxsize=8)
-def _trusting(file: str | None, directory: str | None) -> ssl.SSLContext:
+def _trusting_context(file: str | None, directory: str | None) -> ssl.SSLContext:
     import certifi
 
     if file or directory:
@@ -202,7 +202,7 @@ def _trusting(file: str | None, directory: str | None) -> ssl.SSLContext:
 
 
 @lru_cache(maxsize=1)
-def _trusting_nobody() -> ssl.SSLContext:
+def _context_without_authorities() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

@@ -26,11 +26,11 @@ STOPPING = frozenset({401, 402, 403, 404})
 """Statuses after which every call of the target would fail: invalid key, no credit left, unknown model."""
 
 _PHRASES = {int(one): one.phrase for one in HTTPStatus}
-_FAR = 1e14  # larger than any wait that a server can mean
+_MAX_NUMBER = 1e14  # larger than any wait that a server can mean
 
 _MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote an invalid key as sk-****abcd
 _USERINFO = re.compile(r"(?<=://)[^\s/@]+@")
-_OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1beta/models/[^/]*)/?$")
+_SDK_PATH = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1beta/models/[^/]*)/?$")
 """The end of a path that SDKs append to the base URL."""
 
 _QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
@@ -67,7 +67,7 @@ def failure_of(
     known = {name.lower(): value for name, value in headers.items()}
     moved = _moved_to(status, known.get("location"))
     if moved is not None:
-        moved = _OF_THE_SDK.sub("", moved) if address == "base_url" else moved
+        moved = _SDK_PATH.sub("", moved) if address == "base_url" else moved
         message = f"the server redirects to {moved}: write that as '{address}'"
     elif is_compressed(known):
         how = known["content-encoding"][:40]
@@ -76,14 +76,14 @@ def failure_of(
             "respect 'Accept-Encoding: identity'"
         )
     if status is not None and retryable_statuses:
-        passing = status in retryable_statuses
+        retryable = status in retryable_statuses
     else:
-        passing = status is not None and (status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+        retryable = status is not None and (status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
     named = "the API refused the call" if status is None else f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
     return CallFailure(
         "http-status" if status is None or status >= HTTPStatus.MULTIPLE_CHOICES else "bad-answer",
         f"{named}: {shown(message, secrets) or 'no message'}",
-        retryable=passing,
+        retryable=retryable,
         status=status,
         retry_after_s=retry_after(known),
         stops=status in STOPPING and status not in retryable_statuses,
@@ -147,7 +147,7 @@ def _number(value: str | None) -> float | None:
         number = float(value) if value is not None else math.nan
     except ValueError:
         return None
-    return number if math.isfinite(number) and abs(number) < _FAR else None
+    return number if math.isfinite(number) and abs(number) < _MAX_NUMBER else None
 
 
 _SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # the TLS setting in aiohttp's messages
@@ -201,7 +201,7 @@ def url_issues(url: str | None, option: str = "base_url") -> Iterator[Issue]:
         yield Issue((option,), f"'{option}' must start with http:// or https:// and contain a host")
 
 
-def names_user(url: str) -> bool:
+def has_user(url: str) -> bool:
     """Whether a URL contains a user. That is sent as `Authorization`, so `headers` must not set that too."""
     try:
         return "@" in urlsplit(url).netloc
@@ -241,12 +241,12 @@ def no_reply_in_time(timeout_s: float) -> CallFailure:
 
 def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
     """Return the failure for a server that is unreachable or closed the connection without a reply."""
-    return CallFailure("connection", f"no reply: {_words(reason, secrets)}", retryable=True)
+    return CallFailure("connection", f"no reply: {_reason_text(reason, secrets)}", retryable=True)
 
 
 def incomplete_reply(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
     """Return the failure for a reply that ended before it was complete."""
-    return CallFailure("bad-answer", f"the response was cut off: {_words(reason, secrets)}", retryable=True)
+    return CallFailure("bad-answer", f"the response was cut off: {_reason_text(reason, secrets)}", retryable=True)
 
 
 def unreadable_reply(what: str, secrets: Iterable[str] = ()) -> CallFailure:
@@ -254,7 +254,7 @@ def unreadable_reply(what: str, secrets: Iterable[str] = ()) -> CallFailure:
     return CallFailure("bad-answer", shown(what, secrets), retryable=True)
 
 
-def _words(reason: object, secrets: Iterable[str]) -> str:
+def _reason_text(reason: object, secrets: Iterable[str]) -> str:
     text = _SSL.sub("", str(reason))
     name = type(reason).__name__
     return shown(text if isinstance(reason, str) else f"{name}: {text}" if text else name, secrets)

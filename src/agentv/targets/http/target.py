@@ -23,7 +23,7 @@ from agentv.registry.gateway_options import Otel
 from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
-from agentv.targets.http.failures import failure_of, is_compressed, names_user, url_issues
+from agentv.targets.http.failures import failure_of, has_user, is_compressed, url_issues
 from agentv.targets.promptfoo import JavaScriptProcesses, context_of, from_provider
 from agentv.templating import (
     JINJA,
@@ -79,7 +79,7 @@ class Http(ProviderSettings):
     def validate(self) -> Iterable[Issue]:
         """Report invalid URLs, paths and templates."""
         yield from url_issues(self.url, "url")
-        if names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
+        if has_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
             message = "'url' contains a user, and 'headers' has 'Authorization'"
             yield Issue(("url",), message, hint="keep one of them")
         if self.output is not None and self.transform is not None:
@@ -168,8 +168,8 @@ class _Http:
         self._transform = transform
         self._body = DEFAULT_BODY if settings.body is None and settings.method not in _BODILESS else settings.body
         paths = {"output": settings.output, "context": settings.context, "metadata": settings.metadata}
-        self._beside = {name: json_path.parse(path) for name, path in paths.items() if path is not None}
-        self._path = self._beside.pop("output", None)
+        self._other_paths = {name: json_path.parse(path) for name, path in paths.items() if path is not None}
+        self._path = self._other_paths.pop("output", None)
         self._retryable = retryable
         self._connection = Connection()
         self._answered = False
@@ -228,23 +228,23 @@ class _Http:
             return text
         if self._transform is not None:
             return await self._transform.answer(request, reply, text, parsed(text))
-        is_list = self._path is None and not self._beside and text.lstrip().startswith("[")
+        is_list = self._path is None and not self._other_paths and text.lstrip().startswith("[")
         value = text if is_list else parsed(text)  # a list is the answer itself, as text
-        beside: dict[str, Json] = {}
-        for name, path in self._beside.items():
-            one = _at(path, value, text)
+        other_keys: dict[str, Json] = {}
+        for name, path in self._other_paths.items():
+            one = _value_at(path, value, text)
             if isinstance(one, Failure):
                 return one
-            beside[name] = one
+            other_keys[name] = one
         if self._path is not None:
-            found = _at(self._path, value, text)
-            return found if isinstance(found, Failure) else from_value(found, beside)
+            found = _value_at(self._path, value, text)
+            return found if isinstance(found, Failure) else from_value(found, other_keys)
         kind = reply.headers.get("content-type", "").lower()
         # proxies and servers send HTML error pages with a successful status
         if value is text and "html" in kind and text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
             message = f"the server sent an HTML page: {head(reply.body)}"
             return Failure("bad-answer", f"{message}; if the page is the answer, write 'transform: text'")
-        return from_value(None, beside) if value in (None, {}) else from_reply(text, value, beside)
+        return from_value(None, other_keys) if value in (None, {}) else from_reply(text, value, other_keys)
 
     def _refused(self, reply: HttpReply) -> CallFailure:
         """Return the failure of a reply. It never stops a target that has answered before: its key is valid."""
@@ -260,7 +260,7 @@ class _Http:
             await self._transform.close()
 
 
-def _at(path: json_path.JsonPath, value: Json, text: str) -> Json | Failure:
+def _value_at(path: json_path.JsonPath, value: Json, text: str) -> Json | Failure:
     """Return the value at a path of a response, or a Failure if it is missing or the response is not JSON."""
     if value is text:
         return Failure(

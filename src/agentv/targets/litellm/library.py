@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from httpx import Request, Response
 
 
-asking: ContextVar[bool] = ContextVar("asking", default=False)
+in_call: ContextVar[bool] = ContextVar("agentv_in_call", default=False)
 """Whether a target is making a call. Other uses of httpx in the process are left alone."""
 
-_AT_IMPORT = {
+_IMPORT_ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",  # otherwise it loads the nearest .env into the process's environment
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it downloads its list of models from GitHub
 }
@@ -55,7 +55,9 @@ _PARAMETERS = {
 @cache
 def library() -> ModuleType:
     """Import the library without its output, and return it. This takes more than two seconds."""
-    added = {name: value for name, value in _AT_IMPORT.items() if name not in os.environ}  # keep the user's values
+    added = {
+        name: value for name, value in _IMPORT_ENVIRONMENT.items() if name not in os.environ
+    }  # keep the user's values
     os.environ.update(added)
     try:
         import litellm
@@ -82,7 +84,7 @@ def _guard_clients() -> None:
     send = clients.send
 
     async def guarded(self: Any, request: Request, *, stream: bool = False, **options: Any) -> Response:
-        if not asking.get():
+        if not in_call.get():
             return await send(self, request, stream=stream, **options)  # type: ignore[no-any-return]
         request.headers.update(UNCOMPRESSED)
         response: Response = await send(self, request, **{**options, "stream": True, "follow_redirects": False})
@@ -99,7 +101,7 @@ def _guard_clients() -> None:
     clients.send = guarded
 
 
-def wanted_by(model: str) -> tuple[str, ...]:
+def missing_variables(model: str) -> tuple[str, ...]:
     """Return the environment variables that the model's provider requires and that are not set."""
     missing = library().validate_environment(model=model).get("missing_keys")
     return tuple(name for name in missing or () if isinstance(name, str))

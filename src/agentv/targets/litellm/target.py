@@ -26,7 +26,7 @@ from agentv.targets.http.failures import (
     unreadable_reply,
 )
 from agentv.targets.http.preparation import Imports, timed
-from agentv.targets.litellm.library import address_for, asking, failure_in, library, parameters_from, wanted_by
+from agentv.targets.litellm.library import address_for, failure_in, in_call, library, missing_variables, parameters_from
 from agentv.targets.model_api.prices import RequestSettings, cost_of, load_prices
 from agentv.targets.model_api.settings import JSON_OBJECT, ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import ENDED_EARLY, ChatStream, ReplyStream
@@ -93,7 +93,7 @@ class LiteLLM(ModelSettings):
 
     def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:
         """Return the variables that LiteLLM reads for the provider's key, if known and if the settings have no key."""
-        names = () if self.has_credentials else keys_of(self.full_model)
+        names = () if self.has_credentials else key_variables(self.full_model)
         if names:
             found = key_found(self.full_model, env)
             yield Variable("api_key", names, found, found is None, secret=True)
@@ -155,7 +155,7 @@ class _LiteLLM:
         load_prices()
         library()
         model = self._settings.full_model
-        return () if self._settings.api_key else (*keys_of(model), *wanted_by(model))
+        return () if self._settings.api_key else (*key_variables(model), *missing_variables(model))
 
     async def _ask(self, request: TargetRequest, stream: ReplyStream | None) -> TargetResponse | Failure:
         messages = chat_messages(with_system(self._settings.system, request.messages, request.prompt))
@@ -183,7 +183,7 @@ class _LiteLLM:
         if self._settings.has_credentials or key_found(self._settings.full_model, {**os.environ, **env}):
             return ()
         others = (name for name in self._variables if name.endswith("_API_KEY") and not name.startswith("AZURE"))
-        names = keys_of(self._settings.full_model) or tuple(others)
+        names = key_variables(self._settings.full_model) or tuple(others)
         return () if any(env.get(name) for name in names) else names
 
     async def _call(
@@ -194,7 +194,7 @@ class _LiteLLM:
 
         if self._session is None:
             self._session = unlimited_session()
-        token = asking.set(True)
+        token = in_call.set(True)
         try:
             if stream is None:
                 reply = await library().acompletion(**call, shared_session=self._session)
@@ -213,12 +213,12 @@ class _LiteLLM:
             # LiteLLM's module for a provider failed on an unknown reply
             return unreadable_reply(f"{type(error).__name__}: {error}", secrets)
         finally:
-            asking.reset(token)
+            in_call.reset(token)
         body = reply.model_dump()
         for choice in body.get("choices") or ():  # move the refusal to where OpenAI's API has it
             message = choice.get("message") or {}
-            beside = message.get("provider_specific_fields") or {}
-            message.setdefault("refusal", beside.get("refusal"))
+            fields = message.get("provider_specific_fields") or {}
+            message.setdefault("refusal", fields.get("refusal"))
         return self._read(body, reply)
 
     def _read(self, body: JsonObject, reply: Any) -> TargetResponse | Failure:
@@ -237,8 +237,9 @@ class _LiteLLM:
             costs = (cost_of(address, name, found.token_usage) for name in (model, answered))
             return next((one for one in costs if one is not None), None)
         cost = cost_of(_PRICED_AS.get(provider, provider), model, found.token_usage)
-        known = cost is None and found.token_usage is not None and isinstance(price, int | float) and price > 0
-        return float(price) if known and isinstance(price, int | float) else cost
+        if cost is None and found.token_usage is not None and isinstance(price, int | float) and price > 0:
+            return float(price)
+        return cost
 
     async def close(self) -> None:
         """Close the connections that belong to this target."""
@@ -303,20 +304,20 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """LiteLLM's name of a provider → the environment variables of its key, in LiteLLM's order."""
 
-_INSTEAD: Mapping[str, tuple[str, ...]] = {
+_KEY_ALTERNATIVES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_FEDERATION_RULE_ID"),
 }
 """LiteLLM's name of a provider → environment variables that replace its key."""
 
 
-def keys_of(model: str) -> tuple[str, ...]:
+def key_variables(model: str) -> tuple[str, ...]:
     """Return the variables of which one must contain the key of a model such as `mistral/mistral-small`, if known."""
     return _KEYS.get(model.partition("/")[0], ()) if "/" in model else ()
 
 
 def key_found(model: str, env: Mapping[str, str]) -> str | None:
     """Return the first variable that is set of those for the credentials of the model's provider, or None."""
-    names = (*keys_of(model), *_INSTEAD.get(model.partition("/")[0], ()))
+    names = (*key_variables(model), *_KEY_ALTERNATIVES.get(model.partition("/")[0], ()))
     return next((name for name in names if env.get(name, "").strip()), None)
 
 

@@ -21,7 +21,7 @@ from agentv.registry.fields import Issue
 from agentv.targets.http.answers import invalid_reply
 
 PDF = "application/pdf"
-_ABSURD = 10**12  # more tokens than any call can use
+_MAX_COUNT = 10**12  # more tokens than any call can use
 LARGEST = 50_000_000
 """Largest picture or PDF in bytes that is read. APIs have lower limits, and report those themselves."""
 
@@ -219,7 +219,7 @@ def answer_of(
 
 def count_of(value: Json) -> int | None:
     """Return a token count of a reply, or None if the value is not a plausible count."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _ABSURD:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_COUNT:
         return value
     return None
 

@@ -28,7 +28,7 @@ PICTURE = 6_000
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 
-_LONGEST = (
+_OUTPUT_LIMITS = (
     (r"gpt-3\.5|gpt-4-turbo|gpt-4-\d{4}-preview", 4_096),
     (r"gpt-4o|chatgpt-4o|gpt-4\.5", 16_384),
     (r"gpt-4\.1", 32_768),
@@ -86,7 +86,7 @@ class RequestSettings:
         return Ceiling(self._price(TokenUsage(input_tokens, 0, input_tokens)), input_tokens)
 
     def _ceiling(self, input_tokens: int | None, answers: int) -> Ceiling:
-        longest = self._longest()
+        longest = self._output_limit()
         if longest is None:
             return Ceiling(0.0) if self.self_hosted else UNKNOWN
         if input_tokens is None:
@@ -100,12 +100,12 @@ class RequestSettings:
             return 0.0
         return None if self.prices is None else cost_of(self.prices, self.model, usage)
 
-    def _longest(self) -> int | None:
+    def _output_limit(self) -> int | None:
         extra = self.extra or {}
         limit = next((extra[name] for name in _LIMITS if name in extra), self.longest)
         if isinstance(limit, int):
             return limit
-        known = next((most for name, most in _LONGEST if re.search(name, self.model, re.IGNORECASE)), None)
+        known = next((most for name, most in _OUTPUT_LIMITS if re.search(name, self.model, re.IGNORECASE)), None)
         return known or self._window()
 
     def _window(self) -> int | None:
@@ -119,10 +119,10 @@ class RequestSettings:
 def tokens_at_most(request: TargetRequest, fixed_parts: Sequence[Json] = ()) -> int:
     """Return an upper bound of a request's input tokens, including its fixed parts."""
     messages = request.messages or (Message("user", request.prompt),)
-    return sum(map(_of_message, messages)) + sum(map(_of_json, (*fixed_parts, request.schema)))
+    return sum(map(_message_tokens, messages)) + sum(map(_json_tokens, (*fixed_parts, request.schema)))
 
 
-_ELSEWHERE = re.compile(
+_REFERENCES = re.compile(
     r'(?<!\\)"(?:previous_response_id|conversation|file_id|file_url|fileData|fileUri|file_uri|cachedContent'
     r'|cached_content|container|prompt_id)": (?!null)|(?<!\\)"type": "url"|(?<!\\)"prompt": \{"id"'
 )
@@ -141,20 +141,20 @@ def tokens_in_body(body: JsonObject) -> int | None:
     Return None if the body refers to content outside it.
     """
     written = json.dumps(body, ensure_ascii=False)
-    if _ELSEWHERE.search(written):
+    if _REFERENCES.search(written):
         return None
     rest, pictures = _DATA.subn("", written)
     return _bytes(rest) + PICTURE * max(pictures, len(_PICTURES.findall(written)))
 
 
-def _of_message(message: Message) -> int:
+def _message_tokens(message: Message) -> int:
     content = message.content
-    blocks = sum(map(_of_block, content)) if isinstance(content, tuple) else 0
-    calls = sum(_of_json(call.as_json()) for call in message.tool_calls)
+    blocks = sum(map(_block_tokens, content)) if isinstance(content, tuple) else 0
+    calls = sum(_json_tokens(call.as_json()) for call in message.tool_calls)
     return MESSAGE + _bytes(message.text) + blocks + calls
 
 
-def _of_block(block: Block) -> int:
+def _block_tokens(block: Block) -> int:
     """Return the tokens of a block in addition to its text."""
     if isinstance(block, ImageBlock):
         return PICTURE
@@ -166,7 +166,7 @@ def _of_block(block: Block) -> int:
     return 0
 
 
-def _of_json(value: Json) -> int:
+def _json_tokens(value: Json) -> int:
     if value is None or value in ((), {}):
         return 0
     return MESSAGE + _bytes(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))

@@ -45,7 +45,7 @@ def format_issues(response_format: Json, *, only_schemas: bool = False) -> Itera
         yield Issue(("response_format",), "'response_format' must be json_object or a JSON Schema")
 
 
-_PENDING = {"stream": "set 'stream: true' on the target itself", "background": None}
+_UNSUPPORTED = {"stream": "set 'stream: true' on the target itself", "background": None}
 
 
 def extra_issues(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Issue]:
@@ -55,7 +55,7 @@ def extra_issues(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Is
         extra: the setting of the target.
         own: the keys of the request body that the target or the case sets.
     """
-    for name, hint in _PENDING.items():
+    for name, hint in _UNSUPPORTED.items():
         if extra.get(name):
             message = f"'{name}' cannot be set here: agentv reads the answer from the response to its call"
             yield Issue(("extra", name), message, hint=hint)

@@ -189,8 +189,8 @@ def _add_counts(reply: dict[str, Json], key: str, counts: Json) -> None:
     """Update the usage in the reply with the counts of an event."""
     if isinstance(counts, Mapping):
         known = reply.get(key)
-        said = {name: value for name, value in counts.items() if value is not None}
-        reply[key] = {**(known if isinstance(known, Mapping) else {}), **said}
+        reported = {name: value for name, value in counts.items() if value is not None}
+        reply[key] = {**(known if isinstance(known, Mapping) else {}), **reported}
 
 
 class _Call:

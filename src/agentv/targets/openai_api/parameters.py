@@ -26,7 +26,7 @@ from agentv.model.values.usage import Ceiling
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Issue, NoSecrets, Text, Verbatim
-from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, url_issues
+from agentv.targets.http.failures import endpoint_of, has_user, is_local, key_issues, url_issues
 from agentv.targets.model_api.content import tool_issues
 from agentv.targets.model_api.prices import RequestSettings
 from agentv.targets.model_api.settings import ModelSettings, extra_issues
@@ -68,7 +68,7 @@ class OpenAISettings(ModelSettings):
         """Report invalid settings, and settings that the API does not support."""
         yield from key_issues(self.api_key)
         yield from url_issues(self.dialect().base_url if self.base_url is not None else None)
-        if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
+        if self.api_key and self.base_url is not None and has_user(self.base_url) and self.dialect().name != "azure":
             message = "'base_url' contains a user, and 'api_key' is sent as 'Authorization'"
             yield Issue(("base_url",), message, hint="keep one of them")
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
@@ -112,13 +112,13 @@ USAGE = "usage"
 _CHOICES = frozenset({"auto", "none", "required", "any"})
 _FORMATS = frozenset({"text", "json_object", "json_schema", "grammar", "structural_tag"})
 
-_NAMED = {
+_PART_PATTERNS = {
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
     SCHEMA: re.compile(r"response_?format|json_?schema|text\.format|structured|guided|grammar", re.IGNORECASE),
     LIMIT_NAME: re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE),
     USAGE: re.compile(r"stream_options|include_usage", re.IGNORECASE),
 }
-_UNKNOWN = re.compile(
+_REJECTION = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|deprecated|not (?:permitted|allowed)|unexpected|only the"
     r"|extra (?:inputs|fields)",
     re.IGNORECASE,
@@ -173,8 +173,8 @@ def response_parameters(
 
 def refused_by(message: str, sent: frozenset[str]) -> frozenset[str]:
     """Return the removable parts of a request that an error message rejects."""
-    named = {one for one in sent if _NAMED[one].search(message)}
-    return frozenset(one for one in named if one == SCHEMA or _UNKNOWN.search(message))
+    named = {one for one in sent if _PART_PATTERNS[one].search(message)}
+    return frozenset(one for one in named if one == SCHEMA or _REJECTION.search(message))
 
 
 def removable(

@@ -21,11 +21,11 @@ from agentv.targets.model_api.streams import text_in
 
 FILTERED = "content_filter"
 REFUSAL = "refusal"
-_ENDED = (None, "completed", "incomplete")  # statuses of a response with an answer
+_ANSWER_STATUSES = (None, "completed", "incomplete")  # statuses of a response with an answer
 BROKEN = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
 """Finish reasons if the server, not the model, ended the answer: of gateways, vLLM, DeepSeek and GLM."""
 
-_PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
+_RETRYABLE_CODES = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
 
 
 def bad_answer(message: str) -> CallFailure:
@@ -48,7 +48,7 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
     finish = first.get("finish_reason")
     finish = finish if isinstance(finish, str) else None
     if body.get("error") or first.get("error") or finish in BROKEN:
-        return _broke_off(body.get("error"), first.get("error"), f"its finish reason is {finish!r}")
+        return _incomplete(body.get("error"), first.get("error"), f"its finish reason is {finish!r}")
     message: Any = first["message"]
     text, refusal = text_in(message.get("content")), message.get("refusal")
     calls = message.get("tool_calls") or ()
@@ -70,7 +70,7 @@ def with_calls_as_output(found: TargetResponse, body: JsonObject) -> TargetRespo
     return replace(found, output=output, metadata={**found.metadata, STRUCTURED: True})
 
 
-def _broke_off(*error: Json) -> CallFailure:
+def _incomplete(*error: Json) -> CallFailure:
     """Return the failure for an incomplete answer with the first of these errors, as when a gateway lost its server."""
     found = next(filter(None, error))
     message = found.get("message") if isinstance(found, Mapping) else None
@@ -82,8 +82,8 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
     output = body.get("output")
     if body.get("status") == "failed" or not isinstance(output, list):
         return reported_error(body) or bad_answer("the response contains no output, so there is no answer")
-    if body.get("error") or body.get("status") not in _ENDED:
-        return _broke_off(body.get("error"), f"its status is {body.get('status')!r}")
+    if body.get("error") or body.get("status") not in _ANSWER_STATUSES:
+        return _incomplete(body.get("error"), f"its status is {body.get('status')!r}")
     finish = _finish(body)
     if not output and finish != FILTERED:
         return reported_error(body) or bad_answer("the response contains no output, so there is no answer")
@@ -133,7 +133,7 @@ def reported_error(body: JsonObject) -> CallFailure | None:
     code, message = inner.get("code"), str(inner.get("message") or inner)
     if isinstance(code, int) and 400 <= code < 600:
         return failure_of(code, message, {})
-    return CallFailure("target-error", shown(message), retryable=str(code) in _PASSING)
+    return CallFailure("target-error", shown(message), retryable=str(code) in _RETRYABLE_CODES)
 
 
 def usage_of(body: JsonObject) -> TokenUsage | None:
@@ -161,8 +161,9 @@ def cost_in(body: JsonObject) -> float | None:
     """Return the cost in US dollars that the server reports (OpenRouter: `usage.cost`), or None."""
     usage = body.get("usage")
     cost = usage.get("cost") if isinstance(usage, Mapping) else None
-    known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
-    return float(cost) if known and isinstance(cost, int | float) else None
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0:
+        return float(cost)
+    return None
 
 
 def _object(row: Mapping[str, Json], *names: str) -> Mapping[str, Json]:

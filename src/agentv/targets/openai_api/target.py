@@ -35,10 +35,10 @@ from agentv.targets.http.connection import (
 from agentv.targets.http.failures import (
     carries_key,
     failure_of,
+    has_user,
     is_compressed,
     is_local,
     missing_key,
-    names_user,
     no_key_sent,
     no_reply_in_time,
     shown,
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from multidict import CIMultiDict
 
 
-_LEARNING = frozenset({400, 422, 501})
+_REJECTION_STATUSES = frozenset({400, 422, 501})
 """Statuses with which servers reject an unknown part of a request."""
 
 
@@ -161,7 +161,7 @@ class OpenAITarget:
         while True:
             body = {api.key: messages, **api.parameters(self._settings, self._dialect, request, refused)}
             reply = await self._client.post(api.path, body, stream)
-            if not (isinstance(reply, Refused) and reply.status in _LEARNING):
+            if not (isinstance(reply, Refused) and reply.status in _REJECTION_STATUSES):
                 self._refused |= refused  # the reply is no longer a rejection
                 return reply
             sent = removable(self._settings, self._dialect, request, refused)
@@ -255,13 +255,13 @@ def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 """Error codes that reject the content of a call."""
 
-_SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """Error codes of status 429 that a retry cannot fix."""
 
 _FROM_ENVIRONMENT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Header → environment variable with its value. OpenAI's SDK sends the same headers."""
 
-_OF_KEYS = (401, 403)
+_KEY_STATUSES = (401, 403)
 
 _HINTS = {
     401: "the key was refused: check {key}",
@@ -363,7 +363,7 @@ class ModelClient:
         )
         headers.update({name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ})
         headers.update(self.headers)
-        if names_user(base_url):
+        if has_user(base_url):
             headers.pop("Authorization", None)  # aiohttp sends the user in the URL as `Authorization`
         self._headers = headers
         self._session = unlimited_session(tls_context(base_url, proxy_for(base_url)), auto_decompress=False)
@@ -394,13 +394,13 @@ class ModelClient:
         known = structs.asdict(failure)
         if hint := self._hint(status):
             known["message"] += f" ({hint})"
-        if code in _SPENT:
+        if code in _QUOTA_CODES:
             known |= {"retryable": False, "stops": True}
         return Refused(**known, about=f"{parameter} {code} {self._shown(message)}")
 
     def _hint(self, status: int) -> str | None:
         """Return a hint for an error status, or None. A local server is called without a key, but may require one."""
-        if status in _OF_KEYS and not self.dialect.api_key and not carries_key(self.headers):
+        if status in _KEY_STATUSES and not self.dialect.api_key and not carries_key(self.headers):
             return no_key_sent(self.dialect.key_from)
         place = f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
         return _HINTS.get(status, "").format(key=place) or None

@@ -111,7 +111,7 @@ class WorkerProcess(asyncio.Protocol):
             is_ready = True
         except (OSError, ValueError, LostError) as error:
             self.kill()
-            raise LostError(f"{argv[0]} failed to start: {await self.last_words() or error}") from error
+            raise LostError(f"{argv[0]} failed to start: {await self.how_it_ended() or error}") from error
         finally:
             if not is_ready:
                 self.kill()
@@ -158,11 +158,11 @@ class WorkerProcess(asyncio.Protocol):
     async def close(self) -> None:
         """Kill the process and wait for its end."""
         self.kill()
-        await self.last_words()
+        await self.how_it_ended()
         if self._channel is not None:
             self._channel.close()
 
-    async def last_words(self) -> str:
+    async def how_it_ended(self) -> str:
         """Return how the process ended, with the last error that it printed, after it has ended or was killed."""
         if self._process is None:
             return ""
@@ -358,7 +358,7 @@ class JavaScriptHost:
             answer = await worker.ask(request)
         except LostError:
             self._isolated.add(file)
-            return Failure("assertion-crashed", f"ended the JavaScript process ({await worker.last_words()})")
+            return Failure("assertion-crashed", f"ended the JavaScript process ({await worker.how_it_ended()})")
         except asyncio.CancelledError:
             self._isolated.add(file)
             worker.kill()

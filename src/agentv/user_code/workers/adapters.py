@@ -17,7 +17,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.user_code.functions import CallPlan, plan_call
 from agentv.user_code.guard import ForeignError
 
-asking: list[Callable[[str, Sequence[object]], Awaitable[Any]]] = []
+ask_parent: list[Callable[[str, Sequence[object]], Awaitable[Any]]] = []
 """The function by which this worker calls the process that started it; empty elsewhere."""
 
 
@@ -33,7 +33,7 @@ class RemoteJudge:
         Raises:
             LookupError: there is no judge, or it returned no answer; the message says why.
         """
-        row = await asking[0]("judge", (self.name, prompt))
+        row = await ask_parent[0]("judge", (self.name, prompt))
         usage = row["token_usage"]
         return TargetResponse(
             row["output"], cost_usd=row["cost_usd"], token_usage=usage and TokenUsage.from_json(usage)
@@ -52,7 +52,7 @@ class RemoteEmbedder:
         Raises:
             LookupError: there is no embedder, or it returned no embeddings; the message says why.
         """
-        vectors = await asking[0]("embed", (self.name, list(texts), timeout_s))
+        vectors = await ask_parent[0]("embed", (self.name, list(texts), timeout_s))
         return Embeddings(tuple(map(tuple, vectors)))
 
 
@@ -141,14 +141,14 @@ def begin_series(function: Function, _payload: object) -> Any:
     For a text, bytes, mapping or None, return `{"lone": its type}` instead.
     """
     given = function()
-    return _begun_later(given) if inspect.isawaitable(given) else _begun(given)
+    return _begin_async(given) if inspect.isawaitable(given) else _begin(given)
 
 
-async def _begun_later(given: Awaitable[Any]) -> Any:
-    return _begun(await given)
+async def _begin_async(given: Awaitable[Any]) -> Any:
+    return _begin(await given)
 
 
-def _begun(given: Any) -> Any:
+def _begin(given: Any) -> Any:
     if isinstance(given, str | bytes | Mapping) or given is None:
         return {"lone": type(given).__name__}
     number = next(_numbers)
@@ -165,23 +165,23 @@ def take_series(_function: Function, payload: Mapping[str, Any]) -> Any:
     number, convert = payload["series"], named(payload["convert"])
     series, batch = _series[number], _Batch(lambda item: convert(item, *payload["arguments"]))
     if isinstance(series, AsyncIterator):
-        return _taken_later(number, series, batch)
+        return _take_async(number, series, batch)
     try:
         for item in series:
-            if batch.takes_last(item):
+            if batch.add(item):
                 return batch.items, False
     except BaseException as error:  # noqa: BLE001  # it is raised again
-        return batch.before(number, error)
+        return batch.before_error(number, error)
     return batch.items, True
 
 
-async def _taken_later(number: int, series: AsyncIterator[Any], batch: _Batch) -> Any:
+async def _take_async(number: int, series: AsyncIterator[Any], batch: _Batch) -> Any:
     try:
         async for item in series:
-            if batch.takes_last(item):
+            if batch.add(item):
                 return batch.items, False
     except BaseException as error:  # noqa: BLE001  # it is raised again
-        return batch.before(number, error)
+        return batch.before_error(number, error)
     return batch.items, True
 
 
@@ -193,12 +193,12 @@ class _Batch:
         self._plain = plain
         self._ends_at = time.monotonic() + _BATCH_S
 
-    def takes_last(self, item: object) -> bool:
+    def add(self, item: object) -> bool:
         """Add an item. Return whether the batch is complete."""
         self.items.append(self._plain(item))
         return len(self.items) >= _BATCH or time.monotonic() > self._ends_at
 
-    def before(self, number: int, error: BaseException) -> tuple[list[Any], bool]:
+    def before_error(self, number: int, error: BaseException) -> tuple[list[Any], bool]:
         """Return the items before an exception, and make the series raise it at the next call."""
         if not self.items:
             raise error

@@ -31,7 +31,7 @@ from agentv.model.values.response import Failure
 from agentv.user_code.functions import load_function, newly_loaded
 from agentv.user_code.guard import ForeignError, describe, foreign_code
 from agentv.user_code.orphans import kill_with_parent
-from agentv.user_code.workers.adapters import asking, named
+from agentv.user_code.workers.adapters import ask_parent, named
 from agentv.user_code.workers.messages import (
     CLOSED_STATUS,
     LENGTH,
@@ -421,7 +421,7 @@ def main(descriptor: int) -> None:
     if not begin.debug and "PYTHONBREAKPOINT" not in os.environ:
         sys.breakpointhook = _refuse_breakpoint
     worker = Worker(channel)
-    asking.append(worker.ask)
+    ask_parent.append(worker.ask)
     newly_loaded()
     channel.send(Ready())
     threading.Thread(target=worker.read, name="agentv-messages", daemon=True).start()

@@ -81,7 +81,7 @@ class WorkerProcess:
         if sys.dont_write_bytecode:  # may be set without the flag
             flags = [*flags, "-B"]
         words = (sys.executable, *flags, "-c", _PROGRAM, str(theirs.fileno()))
-        self._printed = printed = None if begin.debug else Printed()
+        self._printed = printed = None if begin.debug else OutputRelay()
         with theirs, printed or nullcontext():
             try:
                 self._process = subprocess.Popen(
@@ -102,7 +102,7 @@ class WorkerProcess:
         self._outbox = bytearray()
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._handlers: dict[int, Handler] = {}
-        self._given_up: dict[int, asyncio.TimerHandle] = {}
+        self._cancelled: dict[int, asyncio.TimerHandle] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._ended = self._loop.create_future()
         self._ready: asyncio.Future[None] | None = self._loop.create_future()
@@ -124,7 +124,7 @@ class WorkerProcess:
     @property
     def is_idle(self) -> bool:
         """Whether it has no pending calls."""
-        return not self._calls and not self._given_up
+        return not self._calls and not self._cancelled
 
     @property
     def load(self) -> int:
@@ -166,7 +166,7 @@ class WorkerProcess:
         except asyncio.CancelledError:
             if call.id in self._calls and not self.has_ended:
                 self.send(Cancel(call.id))
-                self._given_up[call.id] = self._loop.call_later(CLEAN_UP_S, self.retire)
+                self._cancelled[call.id] = self._loop.call_later(CLEAN_UP_S, self.retire)
             raise
         finally:
             self._calls.pop(call.id, None)
@@ -195,7 +195,7 @@ class WorkerProcess:
         """Ask the process to clean up and exit, and kill it if that takes too long."""
         if not self.has_ended:
             self.send(Close())
-            busy = bool(self._calls or self._given_up)
+            busy = bool(self._calls or self._cancelled)
             await asyncio.wait((self._ended,), timeout=CLEAN_UP_S if busy else EXIT_S)
         self.kill()
         await asyncio.wait((self._ended,), timeout=EXIT_S)
@@ -287,7 +287,7 @@ class WorkerProcess:
             self._settle(message.id, message)
 
     def _settle(self, number: int, outcome: object) -> None:
-        timer = self._given_up.pop(number, None)
+        timer = self._cancelled.pop(number, None)
         if timer is not None:
             timer.cancel()
         future = self._calls.get(number)
@@ -328,9 +328,9 @@ class WorkerProcess:
         self._loop.remove_reader(self._connection)
         self._loop.remove_writer(self._connection)
         self._connection.close()
-        for timer in self._given_up.values():
+        for timer in self._cancelled.values():
             timer.cancel()
-        self._given_up.clear()
+        self._cancelled.clear()
         for future in self._calls.values():
             if not future.done():
                 future.set_exception(LostError(self.how_it_ended()))
@@ -345,7 +345,7 @@ _LONGEST = 1 << 20
 """Longest line in bytes that is relayed. Secrets are redacted in whole lines, so longer ones are omitted."""
 
 
-class Printed:
+class OutputRelay:
     """A pipe for the stdout and stderr of a process, and a thread that relays its output to stderr.
 
     It reads no faster than stderr accepts, so that no output accumulates. The process is started in its `with` block.
@@ -378,20 +378,20 @@ class Printed:
         self._thread.join(seconds)
 
     def _relay(self) -> None:
-        held, leaves_out = b"", False
+        held, skipping = b"", False
         while chunk := os.read(self._from, _PIPE_CHUNK):
             end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
-            if end and leaves_out:
+            if end and skipping:
                 cut = len(chunk.splitlines(keepends=True)[0])
-                chunk, end, leaves_out = chunk[cut:], end - cut, False
+                chunk, end, skipping = chunk[cut:], end - cut, False
             if end:
                 _print(held + chunk[:end])
                 held = b""
-            if not leaves_out:
+            if not skipping:
                 held += chunk[end:]
             if len(held) > _LONGEST:
                 _print(b"[a printed line of more than 1 MiB was left out]\n")
-                held, leaves_out = b"", True
+                held, skipping = b"", True
         if held:
             _print(held + b"\n")
         os.close(self._from)

@@ -27,7 +27,7 @@ MOST_IDLE = 8
 
 _ALONE_AT_ONCE = 4
 
-_COMPUTES_MS, _COMPUTES_SHARE = 5.0, 0.1
+_CPU_BOUND_MS, _CPU_BOUND_SHARE = 5.0, 0.1
 """Thresholds from which a call counts as CPU-bound: its CPU time in milliseconds, and the share of CPU time in the
 duration of all concurrent calls. CPU-bound calls get further workers, because the threads of one compute one at a time.
 """
@@ -41,7 +41,7 @@ class _Pool:
         all: all workers that were started and may still be running.
         alone: idle workers for calls that are repeated alone.
         further: more workers, for CPU-bound calls.
-        computes: whether the last call was CPU-bound.
+        cpu_bound: whether the last call was CPU-bound.
         used: when it was last used, as a serial number.
     """
 
@@ -53,7 +53,7 @@ class _Pool:
         self.all: list[WorkerProcess] = []
         self.alone: list[WorkerProcess] = []
         self.further: list[WorkerProcess] = []
-        self.computes = False
+        self.cpu_bound = False
         self.used = 0
 
     def living(self) -> list[WorkerProcess]:
@@ -96,7 +96,7 @@ class Workers:
             began, waits_since = perf_counter(), loop.time()
             try:
                 worker = self._least_busy(pool, call.processes)
-                reply = await self._patiently(worker, pool, message, call)
+                reply = await self._call_in(worker, pool, message, call)
             except WithdrawnError:
                 if (
                     limit is not None and not is_withdrawn
@@ -111,10 +111,10 @@ class Workers:
                 return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
             except (TypeError, RecursionError) as error:
                 return Raised(call.code, f"{call.what} cannot be given its arguments ({type(error).__name__}: {error})")
-            pool.computes = (
+            pool.cpu_bound = (
                 isinstance(reply, Value)
-                and reply.cpu_ms > _COMPUTES_MS
-                and reply.cpu_ms * (worker.load + 1) > reply.duration_ms * _COMPUTES_SHARE
+                and reply.cpu_ms > _CPU_BOUND_MS
+                and reply.cpu_ms * (worker.load + 1) > reply.duration_ms * _CPU_BOUND_SHARE
             )
             return self._outcome(call, reply)
 
@@ -137,7 +137,7 @@ class Workers:
             pool.alone.append(worker)
             return self._outcome(call, reply, (lost,))
 
-    async def _patiently(self, worker: WorkerProcess, pool: _Pool, message: Call, call: CodeCall) -> Any:
+    async def _call_in(self, worker: WorkerProcess, pool: _Pool, message: Call, call: CodeCall) -> Any:
         limit = LIMIT.get()
         loop = asyncio.get_running_loop()
         await _started(worker)
@@ -145,7 +145,7 @@ class Workers:
             with limit.held(loop.time) if limit is not None else nullcontext():
                 return await worker.call(message, call.handler or _refuse)
         patience_s = inf if call.continues else LONGEST_S if limit is None else limit.patience_s
-        looking = loop.call_later(patience_s, self._look, worker, pool)
+        timer = loop.call_later(patience_s, self._withdraw_waiting, worker, pool)
         try:
             return await worker.call(message, call.handler or _refuse)
         except asyncio.CancelledError:
@@ -154,9 +154,9 @@ class Workers:
                 limit.reason = blocked or f"{call.what} did not return and was ended"
             raise
         finally:
-            looking.cancel()
+            timer.cancel()
 
-    def _look(self, worker: WorkerProcess, pool: _Pool) -> None:
+    def _withdraw_waiting(self, worker: WorkerProcess, pool: _Pool) -> None:
         """Withdraw the calls of a slow worker that have not begun, so that they begin in another one."""
         if not worker.has_ended:
             if pool.shared is worker:
@@ -198,7 +198,7 @@ class Workers:
             self._end_idle()
         pool.further = [one for one in pool.further if not (one.has_ended or one.retired)]
         least = min((shared, *pool.further), key=lambda one: one.load)
-        if least.load and pool.computes and len(pool.further) + 1 < min(most, os.cpu_count() or 1):
+        if least.load and pool.cpu_bound and len(pool.further) + 1 < min(most, os.cpu_count() or 1):
             least = pool.start()
             pool.further.append(least)
         return least

@@ -8,7 +8,7 @@ from anthropic.types import DocumentBlockParam
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.usage import TokenUsage
-from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, accepted
+from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, converted_schema
 from agentv.testing import Answer, ModelServer, Status, WrongType
 from doubles import asking
 from doubles.asking import answer, at_home, request, told
@@ -280,4 +280,4 @@ def test_text_between_other_blocks_stays_apart():
     ],
 )
 def test_a_schema_is_converted_by_the_sdk_also_where_it_lists_types(schema, sent_as):
-    assert accepted(schema) == sent_as
+    assert converted_schema(schema) == sent_as

@@ -13,8 +13,8 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry import fields
 from agentv.targets.litellm import target as litellm_keys
-from agentv.targets.litellm.library import parameters_from, wanted_by
-from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, keys_of
+from agentv.targets.litellm.library import missing_variables, parameters_from
+from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, key_variables
 from agentv.testing import ModelServer, WrongType
 from doubles import asking
 from doubles.asking import answer, at_home, request
@@ -148,10 +148,10 @@ def test_without_a_key_nothing_is_asked():
 
 @pytest.mark.parametrize("provider", sorted(litellm_keys._KEYS))
 def test_the_variables_of_keys_are_those_of_the_library(provider, monkeypatch):
-    names = keys_of(f"{provider}/m")
+    names = key_variables(f"{provider}/m")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    assert set(wanted_by(f"{provider}/m")) & set(names)
+    assert set(missing_variables(f"{provider}/m")) & set(names)
     assert all(key_found(f"{provider}/m", {name: "k"}) == name for name in names)
 
 

@@ -133,7 +133,7 @@ class Checkouts:
             url = f"https://github.com/{url}.git"
         clone = RepositoryClone(self.cache / _cache_name(url))
         clone.base.parent.mkdir(parents=True, exist_ok=True)
-        with clone.locked(), clone.workshop() as room:
+        with clone.locked(), clone.temporary_directory() as room:
             source = clone.clone()
             if source is None:
                 self._git("init", "--quiet", "--bare", "--template=", "--", str(room / "git"), cwd=room)
