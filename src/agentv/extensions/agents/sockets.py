@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-INSIDE = "/run/agentv-sockets.py"
+PATH_IN_SANDBOX = "/run/agentv-sockets.py"
 """Path of this file in a sandbox."""
 
 LOOPBACK = "127.0.0.1"
@@ -34,28 +34,28 @@ def listening_at(path: str) -> socket.socket:
     Raises:
         OSError: the socket cannot be created there.
     """
-    made = _at(path, socket.socket.bind)
-    made.listen()
-    return made
+    listener = _socket_at(path, socket.socket.bind)
+    listener.listen()
+    return listener
 
 
-def _at(path: str, act: Callable[[socket.socket, str], object]) -> socket.socket:
+def _socket_at(path: str, act: Callable[[socket.socket, str], object]) -> socket.socket:
     """Return a Unix socket that was bound or connected to a path, which may exceed the system's length limit."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     directory = -1
     try:
         if len(path.encode()) > _LONGEST_PATH:
             parent, _, name = path.rpartition("/")
             directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             path = f"/proc/self/fd/{directory}/{name}"
-        act(made, path)
+        act(opened, path)
     except OSError:
-        made.close()
+        opened.close()
         raise
     finally:
         if directory >= 0:
             os.close(directory)
-    return made
+    return opened
 
 
 def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
@@ -65,12 +65,12 @@ def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
         forwards: port → absolute path of a socket.
     """
     pairs = (f"{port}={path}" for port, path in forwards.items())
-    return (os.path.realpath(sys.executable), "-I", "-S", INSIDE, *pairs, "--")
+    return (os.path.realpath(sys.executable), "-I", "-S", PATH_IN_SANDBOX, *pairs, "--")
 
 
 def relay(path: str) -> None:
     """Copy stdin to a socket, and what the socket sends to stdout, until the socket is closed."""
-    connection = _at(path, socket.socket.connect)
+    connection = _socket_at(path, socket.socket.connect)
     threading.Thread(target=_send, args=(connection,), daemon=True).start()
     while chunk := connection.recv(_CHUNK):
         left = memoryview(chunk)
@@ -84,10 +84,10 @@ def _send(connection: socket.socket) -> None:
     connection.shutdown(socket.SHUT_WR)
 
 
-def _forward_and_become(pairs: Sequence[str], program: Sequence[str]) -> None:
+def _forward_and_exec(pairs: Sequence[str], program: Sequence[str]) -> None:
     try:
         listening = [_listen(one) for one in pairs]
-        _leave_behind(listening)
+        _spawn_forwarder(listening)
         for one, _ in listening:
             one.close()
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that
@@ -99,14 +99,14 @@ def _forward_and_become(pairs: Sequence[str], program: Sequence[str]) -> None:
 
 def _listen(pair: str) -> tuple[socket.socket, str]:
     port, _, path = pair.partition("=")
-    made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.bind((LOOPBACK, int(port)))
-    made.listen(128)
-    return made, path
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((LOOPBACK, int(port)))
+    listener.listen(128)
+    return listener, path
 
 
-def _leave_behind(listening: Sequence[tuple[socket.socket, str]]) -> None:
+def _spawn_forwarder(listening: Sequence[tuple[socket.socket, str]]) -> None:
     """Forward in a process that is not a child of this one, so that the program never waits for it."""
     child = os.fork()
     if child:
@@ -139,7 +139,7 @@ def _forward(connection: socket.socket, path: str) -> None:
     """Copy both ways until both sides have ended. Close the connection if nothing listens at the socket."""
     with connection:
         try:
-            outside = _at(path, socket.socket.connect)
+            outside = _socket_at(path, socket.socket.connect)
         except OSError:
             return
         with outside:
@@ -165,6 +165,6 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 if __name__ == "__main__":
     if "--" in sys.argv:
         end = sys.argv.index("--")
-        _forward_and_become(sys.argv[1:end], sys.argv[end + 1 :])
+        _forward_and_exec(sys.argv[1:end], sys.argv[end + 1 :])
     else:
         relay(sys.argv[1])

@@ -64,18 +64,18 @@ def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
 def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
     """Return MCP servers as parameters of `session/new`, or a Failure `no-tools` if the agent lacks a transport."""
     capabilities = agent.agent_capabilities and agent.agent_capabilities.mcp_capabilities
-    made: list[Any] = []
+    parameters: list[Any] = []
     for one in servers:
         if one.transport == "stdio":
             env = [schema.EnvVariable(name=name, value=value) for name, value in one.env.items()]
             command, *arguments = one.command
-            made.append(schema.McpServerStdio(name=one.name, command=command, args=arguments, env=env))
+            parameters.append(schema.McpServerStdio(name=one.name, command=command, args=arguments, env=env))
         elif not capabilities or not capabilities.http:
             return Failure("no-tools", f"the agent does not connect to MCP servers over HTTP, such as '{one.name}'")
         else:
             headers = [schema.HttpHeader(name=name, value=value) for name, value in one.headers.items()]
-            made.append(schema.HttpMcpServer(type="http", name=one.name, url=one.url, headers=headers))
-    return made
+            parameters.append(schema.HttpMcpServer(type="http", name=one.name, url=one.url, headers=headers))
+    return parameters
 
 
 AUTH_REQUIRED = -32000
@@ -99,10 +99,10 @@ class AcpSession:
         self._process = process
         self._root = root
         self.limits = trials.SessionLimits(settings, request)
-        self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
+        self._trace = TraceBuilder(prompt_text(request.messages), self._on_progress)
         self._client = AcpClient(settings.permissions, root)
         self._client.trace = self._trace
-        self._transport = AcpTransport(process, self._updated)
+        self._transport = AcpTransport(process, self._on_update)
         self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # implements a part of Client
         self._agent: InitializeResponse | None = None  # its reply to `initialize`
         self._id = ""
@@ -111,7 +111,7 @@ class AcpSession:
         self._on_activity = request.on_activity
         self.usable = False
 
-    def _updated(self, session_id: object, fields: Mapping[str, Any]) -> str | None:
+    def _on_update(self, session_id: object, fields: Mapping[str, Any]) -> str | None:
         """Handle an update. Only tool calls count from other sessions, such as those of sub-agents."""
         if session_id in {None, self._id}:
             return self._trace.update(fields)
@@ -120,25 +120,25 @@ class AcpSession:
     async def open(self, request: TargetRequest) -> Failure | None:
         """Initialize, authenticate if that needs no input, and begin the session. Return a Failure on error."""
         limits = self.limits
-        opening = asyncio.ensure_future(self._opened(request))
+        opening = asyncio.ensure_future(self._begin_session(request))
         try:
-            await self._done_or_limited(opening)
+            await self._wait_within_limits(opening)
             if opening.done():
                 return opening.result()
             why = limits.reached.result() if limits.reached.done() else f"{request.timeout_s:g} s passed"
             return self._failed(limits.code, f"{why} before the agent began its session")
         except (RequestError, ConnectionError, ValidationError) as error:
-            return await self._lost(error, "before its session began")
+            return await self._failure_of_error(error, "before its session began")
         finally:
             opening.cancel()
 
-    async def _done_or_limited(self, doing: asyncio.Future[Any]) -> None:
+    async def _wait_within_limits(self, doing: asyncio.Future[Any]) -> None:
         """Wait until a future is done, a limit is reached or the time is up."""
         doing.add_done_callback(lambda one: one.cancelled() or one.exception())  # mark its exception as retrieved
         both = (doing, self.limits.reached)
         await asyncio.wait(both, timeout=self.limits.left_s, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _opened(self, request: TargetRequest) -> Failure | None:
+    async def _begin_session(self, request: TargetRequest) -> Failure | None:
         info = Implementation(name="agentv", version=__version__)
         connection = self._connection
         self._agent = agent = await connection.initialize(PROTOCOL_VERSION, ClientCapabilities(), info)
@@ -151,19 +151,19 @@ class AcpSession:
         if isinstance(servers, Failure):
             return servers
         try:
-            made = await connection.new_session(self._root, mcp_servers=servers)
+            session = await connection.new_session(self._root, mcp_servers=servers)
         except RequestError as error:
-            method = _free_method(agent, request.env) if error.code == AUTH_REQUIRED else None
+            method = _unattended_method(agent, request.env) if error.code == AUTH_REQUIRED else None
             if method is None:
                 raise
             await connection.authenticate(method)
-            made = await connection.new_session(self._root, mcp_servers=servers)
-        self._id = made.session_id
-        options = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
+            session = await connection.new_session(self._root, mcp_servers=servers)
+        self._id = session.session_id
+        options = session.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
         self._model = model_in(options) or None
-        return await self._configured(options)
+        return await self._configure(options)
 
-    async def _configured(self, options: Any) -> Failure | None:
+    async def _configure(self, options: Any) -> Failure | None:
         """Set the target's model and mode. Return a Failure if the agent has no option for its model."""
         settings = self._settings
         if settings.model is not None and settings.model != self._model:
@@ -179,9 +179,9 @@ class AcpSession:
 
     async def prompt(self, request: TargetRequest) -> TargetResponse | Failure:
         """Prompt the agent and return its answer with the trace. After a failure, the session is not usable."""
-        if trials.follows(request):
+        if trials.is_later_turn(request):
             self._on_activity = request.on_activity
-            self._trace = self._client.trace = TraceBuilder(prompt_text(request.messages), self._progressed)
+            self._trace = self._client.trace = TraceBuilder(prompt_text(request.messages), self._on_progress)
         self.usable = False
         moment = trials.file_clock()
         blocks = prompt_blocks(request.messages, self._agent)
@@ -190,19 +190,19 @@ class AcpSession:
         asking = asyncio.ensure_future(self._connection.prompt(self._id, blocks))
         try:
             limits = self.limits
-            await self._done_or_limited(asking)
+            await self._wait_within_limits(asking)
             if limits.reached.done() and not (asking.done() and limits.is_interrupted):
-                return await self._stopped(asking, limits.reached.result())
+                return await self._stop(asking, limits.reached.result())
             if not asking.done():
-                return await self._stopped(asking, f"no answer after {request.timeout_s:g} s")
-            return self._judged(asking.result(), moment)
+                return await self._stop(asking, f"no answer after {request.timeout_s:g} s")
+            return self._outcome(asking.result(), moment)
         except (RequestError, ConnectionError, ValidationError) as error:
-            return await self._lost(error, "before it answered")
+            return await self._failure_of_error(error, "before it answered")
         finally:
             asking.cancel()
             self._transport.native = bytearray()  # it held the stream of this turn
 
-    def _judged(self, ended: Any, moment: int) -> TargetResponse | Failure:
+    def _outcome(self, ended: Any, moment: int) -> TargetResponse | Failure:
         """Return the answer, or a Failure if the way in which the turn ended invalidates it."""
         if self._transport.broken is not None:
             return self._failed(self._transport.broken.code, self._transport.broken.message)
@@ -223,7 +223,7 @@ class AcpSession:
         self.usable = True
         return response
 
-    async def _stopped(self, asking: asyncio.Future[Any], why: str) -> Failure:
+    async def _stop(self, asking: asyncio.Future[Any], why: str) -> Failure:
         """Cancel the turn and return a Failure with what the agent has done so far."""
         with suppress(Exception):
             async with asyncio.timeout(min(CANCEL_S, self.limits.remaining_s * 0.3)):
@@ -231,7 +231,7 @@ class AcpSession:
                 await asyncio.wait([asking])
         return trials.failed(self.limits.code, why, self._response("cancelled", None))
 
-    async def _lost(self, error: Exception, when: str) -> Failure:
+    async def _failure_of_error(self, error: Exception, when: str) -> Failure:
         """Return the Failure for an error of a call to the agent."""
         if isinstance(error, RequestError):
             data = error.data
@@ -260,10 +260,10 @@ class AcpSession:
         return trials.failed(code, message, self._response("", None), self._process.stderr)
 
     def _response(self, reason: str, ended: Any) -> TargetResponse:
-        trace = self._traced(reason, ended)
+        trace = self._build_trace(reason, ended)
         return trials.response_of(trace, self._trace.answer, self.limits.elapsed_ms, self._process.stderr)
 
-    def _traced(self, reason: str, ended: Any) -> Trace:
+    def _build_trace(self, reason: str, ended: Any) -> Trace:
         """Return the trace of a turn.
 
         Args:
@@ -273,10 +273,10 @@ class AcpSession:
         builder, info = self._trace, self._agent and self._agent.agent_info
         steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
         name, version = (info.name, info.version) if info else ("", "")
-        used, whole = getattr(ended, "usage", None), builder.cost_usd
+        used, session_cost = getattr(ended, "usage", None), builder.cost_usd
         reported = None if used is None else tokens_of(used.model_dump(by_alias=True))
         usage = usage_of_turn(name, reported, called_tools=bool(builder.calls))
-        cost = None if whole is None else max(0.0, whole - self._earlier_cost_usd)  # reported per session
+        cost = None if session_cost is None else max(0.0, session_cost - self._earlier_cost_usd)  # reported per session
         if usage is not None or cost is not None:
             steps = (*steps, UsageStep(builder.model or self._model, usage, cost))
         return Trace(
@@ -303,7 +303,7 @@ class AcpSession:
         facts |= {"model": model} if model else {}
         return facts | ({"noise_lines": transport.noise} if transport.noise else {})
 
-    def _progressed(self) -> None:
+    def _on_progress(self) -> None:
         trace, limits = self._trace, self.limits
         limits.check(trace.turns, len(trace.calls))
         if self._on_activity is None:
@@ -352,7 +352,7 @@ async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSess
     return session
 
 
-def _free_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | None:
+def _unattended_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | None:
     """Return an authentication method whose required variables are all set, or None."""
     for one in agent.auth_methods or ():
         variables = getattr(one, "vars", None)

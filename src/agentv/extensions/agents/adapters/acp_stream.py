@@ -203,11 +203,11 @@ def _applies(rule: PermissionRule, call: AcpCall, root: str) -> bool:
         return False
     if rule.path is None:
         return True
-    matches = [_is_under(rule.path, one, root) for one in call.paths]
+    matches = [_matches_path(rule.path, one, root) for one in call.paths]
     return bool(matches) and (all(matches) if rule.action == "allow" else any(matches))
 
 
-def _is_under(pattern: str, path: str, root: str) -> bool:
+def _matches_path(pattern: str, path: str, root: str) -> bool:
     """Whether the path of a file matches a glob, after symbolic links are resolved."""
     true_root = os.path.realpath(root)
     true_path = os.path.realpath(path if os.path.isabs(path) else os.path.join(root, path))  # noqa: PTH117, PTH118
@@ -218,7 +218,7 @@ def _is_under(pattern: str, path: str, root: str) -> bool:
     return fnmatch.fnmatchcase(seen, pattern) and (inside or pattern.startswith(("/", "*")))
 
 
-_WANTED = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
+_OPTION_KINDS = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
 """Whether a call is allowed → kinds of options that say so, the narrower first."""
 
 
@@ -244,7 +244,7 @@ class AcpClient:
         fields: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         call = self.trace.use(fields)
         allowed, reason = decide(self._policy, call, self._root)
-        chosen = next((one for kind in _WANTED[allowed] for one in options if one.kind == kind), None)
+        chosen = next((one for kind in _OPTION_KINDS[allowed] for one in options if one.kind == kind), None)
         if allowed and chosen is None:
             allowed, reason = False, "the agent offers no option that allows it"
         self.trace.permission(call.id, allowed=allowed, reason=reason)

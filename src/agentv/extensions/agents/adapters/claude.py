@@ -91,14 +91,14 @@ class Claude(NativeProvider):
         servers, rules = (*request.mcp_servers, *self.servers), self.permissions
         argv = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
         files = {}
-        for name, flag, made in (
+        for name, flag, content in (
             ("mcp.json", "--mcp-config", json.dumps({"mcpServers": _servers(servers)}) if servers else ""),
             ("settings.json", "--settings", "" if isinstance(rules, str) else json.dumps(_rules(rules))),
             ("system-prompt.md", "--system-prompt-file", self.system_prompt),
             ("append-system-prompt.md", "--append-system-prompt-file", self.append_system_prompt),
         ):
-            if made:
-                files[f"{_DIRECTORY}/{name}"] = made
+            if content:
+                files[f"{_DIRECTORY}/{name}"] = content
                 argv += [flag, f"{directories.config}/{_DIRECTORY}/{name}"]
         argv += ["--model", self.model] if self.model else []
         argv += ["--effort", self.reasoning_effort] if self.reasoning_effort else []
@@ -139,7 +139,7 @@ class ClaudeStream:
         self._earlier = earlier
         self._retrying: Failure | None = None
         self._sub_agents = False
-        self._works = False
+        self._in_progress = False
         self._denied: set[str] = set()
         self._names: dict[str, str] = {}
         self._results: list[JsonObject] = []
@@ -171,7 +171,7 @@ class ClaudeStream:
             _failure(last),
             self._session_id,
             stop_reason=reason or text(last, "subtype"),
-            complete=not self._sub_agents and not self._works,  # a result does not cover what follows it
+            complete=not self._sub_agents and not self._in_progress,  # a result does not cover what follows it
             repeated=len(numbers) > 1 and numbers != list(range(len(numbers))),
         )
 
@@ -190,7 +190,7 @@ class ClaudeStream:
             self._deny(text(event, "tool_name"), text(event, "message"), text(event, "tool_use_id"))
 
     def _assistant(self, event: JsonObject) -> None:
-        self._retrying, self._works = None, True
+        self._retrying, self._in_progress = None, True
         message, parent = mapping(event, "message"), text(event, "parent_tool_use_id") or None
         identity = text(message, "id")
         for block in items(message, "content"):
@@ -215,24 +215,24 @@ class ClaudeStream:
 
     def _result(self, event: JsonObject) -> None:
         self._results.append(event)
-        self._works = False
+        self._in_progress = False
         for one in items(event, "permission_denials"):
             call_id = text(one, "tool_use_id")
             if call_id not in self._denied:
                 self._deny(text(one, "tool_name"), "", call_id)
-        for model, used in self._used(event):
-            cached, made = count(used, "cacheReadInputTokens"), count(used, "cacheCreationInputTokens")
-            taken, given = count(used, "inputTokens") + cached + made, count(used, "outputTokens")
-            tokens = TokenUsage(taken, given, taken + given, cached, count(used, "thinkingTokens"))
+        for model, used in self._usage_since_last(event):
+            cached, written = count(used, "cacheReadInputTokens"), count(used, "cacheCreationInputTokens")
+            tokens_in, tokens_out = count(used, "inputTokens") + cached + written, count(used, "outputTokens")
+            tokens = TokenUsage(tokens_in, tokens_out, tokens_in + tokens_out, cached, count(used, "thinkingTokens"))
             self._recorder.usage(model, tokens, number(used, "costUSD"))
 
-    def _used(self, event: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    def _usage_since_last(self, event: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         """Yield each model's usage since the previous result. A message event has only the usage at its beginning."""
-        whole, since = mapping(event, "modelUsage"), event.get("model_usage_since_last_result")
-        for model in whole if not isinstance(since, dict) else since:
-            used = mapping(whole if not isinstance(since, dict) else since, model)
+        totals, since = mapping(event, "modelUsage"), event.get("model_usage_since_last_result")
+        for model in totals if not isinstance(since, dict) else since:
+            used = mapping(totals if not isinstance(since, dict) else since, model)
             yield model, used if isinstance(since, dict) else difference(used, self._earlier.get(model, {}))
-        self._earlier.update((model, mapping(whole, model)) for model in whole)
+        self._earlier.update((model, mapping(totals, model)) for model in totals)
 
     def _deny(self, name: str, reason: str, call_id: str) -> None:
         self._denied.add(call_id)
@@ -241,9 +241,9 @@ class ClaudeStream:
 
 def _failure(result: JsonObject) -> Failure | None:
     """Return why a result is not an answer, even if its subtype is `success`; None if it is one."""
-    subtype, said = text(result, "subtype"), text(result, "result")
+    subtype, answer = text(result, "subtype"), text(result, "result")
     errors = texts(result, "errors")
-    why = (said or "; ".join(errors) or subtype)[:500]
+    why = (answer or "; ".join(errors) or subtype)[:500]
     if subtype in _LIMITS:
         return Failure(LIMIT, f"the agent stopped at a limit of its own: {subtype}")
     is_error = result.get("is_error") not in (None, False)
@@ -252,7 +252,7 @@ def _failure(result: JsonObject) -> Failure | None:
     if is_error or subtype != "success":
         return Failure(AGENT_STOPPED, f"the agent reports an error: {why}")
     if text(result, "stop_reason") == "refusal":
-        return Failure(REFUSED, f"the model refused to answer: {said[:500]}")
+        return Failure(REFUSED, f"the model refused to answer: {answer[:500]}")
     if text(result, "stop_reason") == "max_tokens":
         return Failure(LIMIT, "the answer was cut off at the maximum length of the model (max_tokens)")
     return None
@@ -260,11 +260,11 @@ def _failure(result: JsonObject) -> Failure | None:
 
 def _rules(rules: Sequence[PermissionRule]) -> dict[str, Any]:
     """Return rules as Claude Code's settings, where a denial always wins."""
-    made: dict[str, list[str]] = {"allow": [], "deny": []}
+    lists: dict[str, list[str]] = {"allow": [], "deny": []}
     for rule in rules:
         for name in _native_names(rule.tool or "*"):
-            made[rule.action] += [f"{name}(./{rule.path})" if rule.path else name] if name else []
-    return {"permissions": made}
+            lists[rule.action] += [f"{name}(./{rule.path})" if rule.path else name] if name else []
+    return {"permissions": lists}
 
 
 def _native_names(tool: str) -> Sequence[str]:
@@ -278,11 +278,11 @@ def _native_names(tool: str) -> Sequence[str]:
 
 def _servers(servers: Iterable[McpServer]) -> dict[str, Any]:
     """Return MCP servers by name, as in Claude Code's configuration."""
-    made: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for one in servers:
         if one.transport == "http":
-            made[one.name] = {"type": "http", "url": one.url, "headers": dict(one.headers)}
+            entries[one.name] = {"type": "http", "url": one.url, "headers": dict(one.headers)}
         else:
             program, *arguments = one.command
-            made[one.name] = {"type": "stdio", "command": program, "args": arguments, "env": dict(one.env)}
-    return made
+            entries[one.name] = {"type": "stdio", "command": program, "args": arguments, "env": dict(one.env)}
+    return entries

@@ -90,10 +90,10 @@ class Codex(NativeProvider):
     def _config(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
         """Return its configuration: key → value in TOML."""
         gateway = request.gateway
-        confined = self.permissions == "allow"
+        allows_all = self.permissions == "allow"
         config = {
             "approval_policy": '"never"',
-            "sandbox_mode": '"danger-full-access"' if confined else '"read-only"',
+            "sandbox_mode": '"danger-full-access"' if allows_all else '"read-only"',
             "otel.metrics_exporter": '"none"',
             "check_for_update_on_startup": "false",
         }
@@ -117,11 +117,11 @@ class Codex(NativeProvider):
         for server in (*request.mcp_servers, *self.servers):
             if server.transport == "http":
                 headers = {"http_headers": dict(server.headers)} if server.headers else {}
-                made = {"url": server.url, **headers}
+                entry = {"url": server.url, **headers}
             else:
                 program, *arguments = server.command
-                made = {"command": program, "args": arguments, **({"env": dict(server.env)} if server.env else {})}
-            config[f"mcp_servers.{server.name}"] = toml(made)
+                entry = {"command": program, "args": arguments, **({"env": dict(server.env)} if server.env else {})}
+            config[f"mcp_servers.{server.name}"] = toml(entry)
         return config
 
 
@@ -144,10 +144,10 @@ class CodexStream:
         self._session_usage = session_usage
         self._reads_only = reads_only
         self._session_id = ""
-        self._ended = 0
-        self._works = False
+        self._endings = 0
+        self._in_progress = False
         self._failure: Failure | None = None
-        self._trouble = ""
+        self._last_error = ""
 
     def read(self, event: JsonObject) -> None:
         """Read the next event."""
@@ -155,33 +155,33 @@ class CodexStream:
         if kind == "thread.started":
             self._session_id = text(event, "thread_id")
         elif kind.startswith("item."):
-            self._works = True
+            self._in_progress = True
             self._item(mapping(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
-            self._ended, self._works = self._ended + 1, False
-            whole = mapping(event, "usage")
-            self._recorder.usage(None, tokens_of(difference(whole, self._session_usage)))
-            self._session_usage.update(whole)
+            self._endings, self._in_progress = self._endings + 1, False
+            totals = mapping(event, "usage")
+            self._recorder.usage(None, tokens_of(difference(totals, self._session_usage)))
+            self._session_usage.update(totals)
         elif kind == "turn.failed":
-            self._ended, self._works = self._ended + 1, False
+            self._endings, self._in_progress = self._endings + 1, False
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
         elif kind == "error":
-            self._trouble = _message(event)
-            if self._ended:
-                self._failure = Failure(API, f"the agent reports an error after its turn: {self._trouble}")
+            self._last_error = _message(event)
+            if self._endings:
+                self._failure = Failure(API, f"the agent reports an error after its turn: {self._last_error}")
         elif kind == "response_item":
-            self._take_recorded(mapping(event, "payload"))
+            self._read_record(mapping(event, "payload"))
 
     def ending(self) -> Ending:
         """Return how the turn ended. An error that nothing follows also ends it."""
         failure = self._failure
-        if failure is None and not self._ended and self._trouble:
-            failure = Failure(API, f"the agent reports an error: {self._trouble}")
-        reason = "failed" if self._failure else "completed" if self._ended else ""
-        complete, repeated = self._ended > 0 and not self._works, self._ended > 1
+        if failure is None and not self._endings and self._last_error:
+            failure = Failure(API, f"the agent reports an error: {self._last_error}")
+        reason = "failed" if self._failure else "completed" if self._endings else ""
+        complete, repeated = self._endings > 0 and not self._in_progress, self._endings > 1
         return Ending(None, failure, self._session_id, stop_reason=reason, complete=complete, repeated=repeated)
 
-    def _take_recorded(self, payload: JsonObject) -> None:
+    def _read_record(self, payload: JsonObject) -> None:
         """Read an entry of the session's record: outputs of calls that the sandbox refused become denials."""
         parts = (text(one, "text") for one in items(payload, "output"))
         output, call_id = text(payload, "output") or "\n".join(parts), text(payload, "call_id")
@@ -194,7 +194,7 @@ class CodexStream:
     def _item(self, item: JsonObject, *, done: bool) -> None:
         kind = text(item, "type")
         if kind != "error":
-            self._trouble = ""
+            self._last_error = ""
         if kind == "agent_message" and done:
             self._recorder.message(text(item, "text"), message_id=text(item, "id"))
         elif kind == "reasoning" and done:

@@ -111,52 +111,52 @@ class CopilotReader:
         self._tokens: TokenUsage | None = None
         self._answer = ""
         self._results: list[JsonObject] = []
-        self._works = False
+        self._in_progress = False
         self._error = ""
-        self._unconnected: dict[str, str] = {}
+        self._failed_servers: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
     def read(self, event: JsonObject) -> None:
         """Read the next event."""
         if event.get("type") == "result":
             self._results.append(event)
-            self._works = False
+            self._in_progress = False
         elif "modelMetrics" in event:
-            self._used(mapping(event, "modelMetrics"))
+            self._add_usage(mapping(event, "modelMetrics"))
         else:
-            self._take(text(event, "type"), mapping(event, "data"))
+            self._read_data(text(event, "type"), mapping(event, "data"))
 
-    def _take(self, kind: str, data: JsonObject) -> None:
+    def _read_data(self, kind: str, data: JsonObject) -> None:
         if kind == "assistant.message":
-            self._said(data)
+            self._read_message(data)
         elif kind == "tool.execution_start":
-            self._called(data)
+            self._read_call(data)
         elif kind == "tool.execution_complete":
-            self._returned(data)
+            self._read_result(data)
         elif kind == "session.error":
             self._error = text(data, "message") or text(data, "errorType") or "error"
         elif kind == "session.mcp_servers_loaded":
             failed = (one for one in items(data, "servers") if one.get("status") == "failed")
-            self._unconnected |= {text(one, "name"): text(one, "error")[:_ERROR_LENGTH] for one in failed}
+            self._failed_servers |= {text(one, "name"): text(one, "error")[:_ERROR_LENGTH] for one in failed}
 
-    def _said(self, data: JsonObject) -> None:
+    def _read_message(self, data: JsonObject) -> None:
         parent = text(data, "parentToolCallId") or None
-        said, thought, identity = text(data, "content"), text(data, "reasoningText"), text(data, "messageId")
+        answer, thinking, identity = text(data, "content"), text(data, "reasoningText"), text(data, "messageId")
         self._recorder.agent(model=text(data, "model"))
-        self._recorder.message(said, reasoning=thought, message_id=identity, parent=parent)
+        self._recorder.message(answer, reasoning=thinking, message_id=identity, parent=parent)
         if parent is None:
             self._error = ""  # the failed call was retried
-            self._answer = said
+            self._answer = answer
 
-    def _called(self, data: JsonObject) -> None:
-        self._works = True
+    def _read_call(self, data: JsonObject) -> None:
+        self._in_progress = True
         identity, native, parent = text(data, "toolCallId"), text(data, "toolName"), text(data, "parentToolCallId")
         server, tool = text(data, "mcpServerName"), text(data, "mcpToolName")
         name = f"{server}.{tool}" if server and tool else ""
         self._names[identity] = native
         self._recorder.tool_call(identity, native, mapping(data, "arguments"), parent=parent or None, name=name)
 
-    def _returned(self, data: JsonObject) -> None:
+    def _read_result(self, data: JsonObject) -> None:
         identity, error = text(data, "toolCallId"), mapping(data, "error")
         result = text(mapping(data, "result"), "content")
         if data.get("success") is not False:
@@ -167,12 +167,12 @@ class CopilotReader:
             self._recorder.denied(self._names.get(identity, ""), message, identity)
         self._recorder.tool_result(identity, result or None, error=message)
 
-    def _used(self, metrics: JsonObject) -> None:
+    def _add_usage(self, metrics: JsonObject) -> None:
         """Add the totals of the session, less its usage before this turn."""
         for model in metrics:
-            whole = mapping(mapping(metrics, model), "usage")
-            used = tokens_of(difference(whole, self._totals.get(model, {})))
-            self._totals[model] = whole
+            total = mapping(mapping(metrics, model), "usage")
+            used = tokens_of(difference(total, self._totals.get(model, {})))
+            self._totals[model] = total
             if used is not None:
                 self._tokens = used if self._tokens is None else self._tokens + used
 
@@ -185,15 +185,15 @@ class CopilotReader:
             text(result, "sessionId"),
             self._tokens,
             stop_reason=str(result.get("exitCode", "")),
-            complete=bool(self._results) and not self._works,
+            complete=bool(self._results) and not self._in_progress,
             repeated=len(self._results) > 1,
         )
 
     def _failure(self, result: JsonObject) -> Failure | None:
         if self._error:
             return Failure(API, f"Copilot CLI reports an error: {self._error}")
-        if self._unconnected:
-            servers = ", ".join(f"{name} ({why})" for name, why in self._unconnected.items())
+        if self._failed_servers:
+            servers = ", ".join(f"{name} ({why})" for name, why in self._failed_servers.items())
             return Failure(NO_TOOLS, f"Copilot CLI did not connect to MCP servers: {servers}")
         if result and result.get("exitCode") != 0:
             return Failure(AGENT_STOPPED, f"Copilot CLI ended with exit code {result.get('exitCode')}")

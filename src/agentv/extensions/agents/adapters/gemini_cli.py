@@ -105,7 +105,7 @@ class GeminiReader:
         self._names: dict[str, str] = {}
         self._text: list[str] = []
         self._results: list[JsonObject] = []
-        self._works = False
+        self._in_progress = False
         self._session_id = ""
         self._errors: list[str] = []
 
@@ -116,32 +116,32 @@ class GeminiReader:
             self._session_id = text(event, "session_id")
             self._recorder.agent(model=text(event, "model"))
         elif kind == "message" and event.get("role") == "assistant":
-            self._said(event)
+            self._read_text(event)
         elif kind == "tool_use":
-            self._called(event)
+            self._read_call(event)
         elif kind == "tool_result":
-            self._returned(event)
+            self._read_result(event)
         elif kind == "error" and event.get("severity") == "error":
             self._errors.append(text(event, "message"))
         elif kind == "result":
             self._results.append(event)
-            self._works = False
+            self._in_progress = False
 
-    def _said(self, event: JsonObject) -> None:
-        said = text(event, "content")
-        if said:
-            self._text.append(said)
-            self._recorder.message(said, message_id=f"message-{self._message}")
+    def _read_text(self, event: JsonObject) -> None:
+        piece = text(event, "content")
+        if piece:
+            self._text.append(piece)
+            self._recorder.message(piece, message_id=f"message-{self._message}")
 
-    def _called(self, event: JsonObject) -> None:
-        self._works = True
+    def _read_call(self, event: JsonObject) -> None:
+        self._in_progress = True
         identity, name = text(event, "tool_id"), text(event, "tool_name")
         self._names[identity] = name
         self._recorder.tool_call(identity, name, mapping(event, "parameters"))
         self._message += 1
         self._text.clear()
 
-    def _returned(self, event: JsonObject) -> None:
+    def _read_result(self, event: JsonObject) -> None:
         identity, error = text(event, "tool_id"), mapping(event, "error")
         failed = event.get("status") == "error"
         kind, message = text(error, "type"), text(error, "message") or text(event, "output") or "the tool failed"
@@ -157,16 +157,19 @@ class GeminiReader:
         result = self._results[-1]
         # Totals of all models. Only `total_tokens` includes thoughts and tokens that tools added.
         stats = mapping(result, "stats")
-        total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
-        thoughts = max(0, total - given - said)
-        tokens = TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None
+        total, tokens_in, tokens_out = (
+            count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens")
+        )
+        thoughts = max(0, total - tokens_in - tokens_out)
+        cached = count(stats, "cached")
+        tokens = TokenUsage(tokens_in, tokens_out + thoughts, total, cached, thoughts) if total else None
         return Ending(
             "".join(self._text),
             self._failure(result),
             self._session_id,
             tokens,
             stop_reason=text(result, "status"),
-            complete=not self._works,
+            complete=not self._in_progress,
             repeated=len(self._results) > 1,
         )
 

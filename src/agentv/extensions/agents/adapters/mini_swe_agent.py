@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from agentv.extensions.agents.adapters.model_access import AnyModelSettings, model_access
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
-from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS, follows
+from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS, is_later_turn
 from agentv.extensions.agents.traces.values import arguments_of, tokens_of
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
@@ -52,7 +52,7 @@ class MiniSweAgent(AnyModelSettings):
         """Return how to start one run. Limits are passed on, because the trajectory is read only after the run."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"mini-SWE-agent {_WITHOUT_TOOLS}")
-        if follows(request):
+        if is_later_turn(request):
             return Failure(NO_SESSION, f"mini-SWE-agent {_WITHOUT_TURNS}")
         access = model_access(self, request, self.model_protocol or self.api)
         turns = [one for one in (self.max_turns, request.max_turns) if one is not None]
@@ -91,7 +91,7 @@ class MiniSweAgentReader:
     def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
         self._info: JsonObject = {}
-        self._said = ""
+        self._exit_text = ""
         self._last_call = ""
 
     def read(self, event: JsonObject) -> None:
@@ -99,16 +99,16 @@ class MiniSweAgentReader:
         self._info = mapping(event, "info")
         self._recorder.agent(version=text(self._info, "mini_version"))
         for place, one in enumerate(items(event, "messages")):
-            self._take(f"message-{place}", one)
+            self._read_message(f"message-{place}", one)
 
-    def _take(self, identity: str, message: JsonObject) -> None:
+    def _read_message(self, identity: str, message: JsonObject) -> None:
         role, extra = message.get("role"), mapping(message, "extra")
         if role == "assistant":
-            self._called(identity, message)
+            self._read_answer(identity, message)
         elif role == "tool":
-            self._returned(message, extra)
+            self._read_result(message, extra)
         elif role == "exit":
-            self._said = text(message, "content")
+            self._exit_text = text(message, "content")
             if extra.get("exit_status") == _SUBMITTED:
                 self._recorder.tool_result(self._last_call, text(extra, "submission"))
         if "response" in extra:  # also present if the reply was invalid
@@ -118,14 +118,14 @@ class MiniSweAgentReader:
             if usage:
                 self._recorder.usage(model or None, tokens_of(usage), number(extra, "cost"))
 
-    def _called(self, identity: str, message: JsonObject) -> None:
-        said, thought = text(message, "content"), text(message, "reasoning_content")
-        self._recorder.message(said, reasoning=thought, message_id=identity)
+    def _read_answer(self, identity: str, message: JsonObject) -> None:
+        answer, thinking = text(message, "content"), text(message, "reasoning_content")
+        self._recorder.message(answer, reasoning=thinking, message_id=identity)
         for one in items(message, "tool_calls"):
             self._last_call, function = text(one, "id"), mapping(one, "function")
             self._recorder.tool_call(self._last_call, text(function, "name"), arguments_of(function.get("arguments")))
 
-    def _returned(self, message: JsonObject, extra: JsonObject) -> None:
+    def _read_result(self, message: JsonObject, extra: JsonObject) -> None:
         result, error = extra.get("raw_output", message.get("content")), text(extra, "exception_info")
         if not error and count(extra, "returncode"):
             error = f"exit status {count(extra, 'returncode')}"
@@ -144,4 +144,4 @@ class MiniSweAgentReader:
             return Failure(LIMIT, f"mini-SWE-agent stopped at a limit: {status}")
         if status in _STOPPED:
             return Failure(AGENT_STOPPED, f"mini-SWE-agent ended without a submission: {status}")
-        return Failure(API, f"mini-SWE-agent reports an error: {status}: {self._said}")
+        return Failure(API, f"mini-SWE-agent reports an error: {status}: {self._exit_text}")

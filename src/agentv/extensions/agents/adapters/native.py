@@ -175,12 +175,12 @@ class StreamLines:
             return
         rest = process.partial.strip()
         if rest:
-            self.cut = rest.startswith(b"{") and not isinstance(_parsed(rest), dict)
+            self.cut = rest.startswith(b"{") and not isinstance(_parse_json(rest), dict)
             self.take(rest)
 
     def take_report(self, data: bytes) -> None:
         """Read the content of a report: one JSON document, or the lines of a stream."""
-        document = _parsed(data)
+        document = _parse_json(data)
         if isinstance(document, dict):
             self.take(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
             return
@@ -194,7 +194,7 @@ class StreamLines:
             return
         self.native += self.masked(line) + b"\n"
         self.count += 1
-        event = _parsed(line)
+        event = _parse_json(line)
         if not isinstance(event, dict):
             self.noise += 1
             return
@@ -210,7 +210,7 @@ class StreamLines:
         return data
 
 
-def _parsed(line: bytes) -> Any:
+def _parse_json(line: bytes) -> Any:
     try:
         return json.loads(line.decode(errors="replace"))
     except (ValueError, RecursionError):
@@ -274,19 +274,19 @@ class NativeSession:
 
         recording = Recording(prompt_text(request.messages), self._activity, progressed)
         recording.agent(version=version)
-        running = await self._started(request, recording)
+        running = await self._start(request, recording)
         if isinstance(running, Failure):
             return running
         self._running = running
         try:
-            answer = await self._ended(running, request)
+            answer = await self._wait_for_answer(running, request)
         finally:
             self._activity = recording.activity
             await running.process.end(self.limits.grace_s)
         self.usable = isinstance(answer, TargetResponse)
         return answer
 
-    async def _started(self, request: TargetRequest, recording: Recording) -> _Running | Failure:
+    async def _start(self, request: TargetRequest, recording: Recording) -> _Running | Failure:
         paths = self._directories.paths
         self._memory.servers = tuple(one.name for one in (*request.mcp_servers, *self._settings.servers))
         launch = self._settings.launch(request, paths, self._session_id)
@@ -318,13 +318,13 @@ class NativeSession:
         for server in self._settings.servers:
             yield from (*server.env.values(), *server.headers.values())
 
-    async def _ended(self, running: _Running, request: TargetRequest) -> TargetResponse | Failure:
+    async def _wait_for_answer(self, running: _Running, request: TargetRequest) -> TargetResponse | Failure:
         """Wait for the end of a turn, or end it at a limit, and return its answer."""
         limits, process = self.limits, running.process
         reading = asyncio.ensure_future(running.lines.read(process))
         exiting = asyncio.ensure_future(process.wait(None))
         try:
-            lingers = await self._until_over(running, reading, exiting)
+            lingers = await self._wait_for_end(running, reading, exiting)
             over = lingers or reading.done() or exiting.done()
             why = "" if over else f"no answer after {request.timeout_s:g} s"
             why = limits.reached.result() if limits.reached.done() else why
@@ -338,13 +338,13 @@ class NativeSession:
                 running.lines.take_report(await asyncio.to_thread(self._directories.read, running.report))
                 why = why or (limits.reached.result() if limits.reached.done() else "")
             if why:
-                return self._limited(why, running)
-            return self._judged(running, request, status)
+                return self._limit_failure(why, running)
+            return self._outcome(running, request, status)
         finally:
             for one in (reading, exiting):
                 one.cancel()
 
-    async def _until_over(
+    async def _wait_for_end(
         self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
     ) -> bool:
         """Wait until the stream ends, the program exits or a limit is reached. Return True if it lingers."""
@@ -359,7 +359,7 @@ class NativeSession:
             seen = running.lines.count
         return False
 
-    def _limited(self, why: str, running: _Running) -> Failure:
+    def _limit_failure(self, why: str, running: _Running) -> Failure:
         """Return the failure of a turn that was ended at a limit. An error of its model's API takes precedence."""
         ending = replace(running.reader.ending(), complete=False)
         failure = ending.failure
@@ -367,7 +367,7 @@ class NativeSession:
             return self._failure(structs.replace(failure, message=f"{failure.message}; {why}"), running, ending)
         return self._failure(Failure(self.limits.code, why), running, ending)
 
-    def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
+    def _outcome(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
         lines, recording = running.lines, running.recording
         ending = running.reader.ending()
         if lines.broken is not None:
@@ -477,7 +477,7 @@ class NativeTarget(trials.SessionTarget[NativeSession]):
     def __init__(self, settings: NativeAgentSettings) -> None:
         super().__init__()
         self._settings = settings
-        self._looking: asyncio.Lock = asyncio.Lock()
+        self._version_lock: asyncio.Lock = asyncio.Lock()
         self._version: str | None = None
 
     async def begin(self, request: TargetRequest) -> NativeSession | Failure:
@@ -489,12 +489,12 @@ class NativeTarget(trials.SessionTarget[NativeSession]):
 
     async def ask(self, session: NativeSession, request: TargetRequest) -> TargetResponse | Failure:
         """Return the agent's answer. Its version is looked up once."""
-        async with self._looking:
+        async with self._version_lock:
             if self._version is None:
-                self._version = await self._found_version(request)
+                self._version = await self._look_up_version(request)
         return await session.ask(request, self._version)
 
-    async def _found_version(self, request: TargetRequest) -> str:
+    async def _look_up_version(self, request: TargetRequest) -> str:
         """Return the version that the program prints in the sandbox of the first trial; empty if it prints none."""
         started, asked = self._settings.started, self._settings.program.version_argv
         if not asked or started.shell is not None:

@@ -126,8 +126,8 @@ class OpenCodeReader:
         self._session_id = text(event, "sessionID") or self._session_id
         if kind == "error":
             error = mapping(event, "error")
-            said = (text(error, "name"), text(mapping(error, "data"), "message"))
-            self._error = ": ".join(filter(None, said)) or "error"
+            parts = (text(error, "name"), text(mapping(error, "data"), "message"))
+            self._error = ": ".join(filter(None, parts)) or "error"
         elif kind == "step_start":
             self._reason, self._denied = "", ""
             self._recorder.message("", message_id=message)
@@ -139,7 +139,7 @@ class OpenCodeReader:
         elif kind == "reasoning":
             self._recorder.message("", reasoning=text(part, "text"), message_id=message)
         elif kind == "tool_use":
-            self._called(part)
+            self._read_call(part)
         elif kind == "step_finish":
             self._reason, tokens = text(part, "reason"), mapping(part, "tokens")
             if self._message != message:
@@ -147,19 +147,19 @@ class OpenCodeReader:
             if tokens:
                 self._recorder.usage(None, _tokens(tokens), number(part, "cost"))
 
-    def _called(self, part: JsonObject) -> None:
+    def _read_call(self, part: JsonObject) -> None:
         """Record a call that has ended, with its result."""
         name, identity, state = text(part, "tool"), text(part, "callID"), mapping(part, "state")
         arguments = mapping(state, "input")
         error = text(state, "error") or "the tool failed" if state.get("status") == "error" else None
         if name == _INVALID:  # the model called an unknown tool
             name, error = text(arguments, "tool") or name, text(arguments, "error") or "invalid"
-        withheld = "unavailable tool" in (error or "") and canonical_name(name) != name
+        was_unavailable = "unavailable tool" in (error or "") and canonical_name(name) != name
         server = next((one for one in self._servers if name.startswith(f"{one}_")), None)
         canonical = "" if server is None else f"{server}.{name[len(server) + 1 :]}"
         self._recorder.tool_call(identity, name, arguments, name=canonical)
         rejected = error is not None and any(one in error for one in _REJECTIONS)
-        if error is not None and (withheld or rejected):
+        if error is not None and (was_unavailable or rejected):
             self._denied = error if rejected else self._denied  # the run continues if the tool was only unavailable
             self._recorder.denied(name, error, identity)
         self._recorder.tool_result(identity, state.get("output"), error=error)
@@ -183,7 +183,7 @@ class OpenCodeReader:
 def _tokens(tokens: JsonObject) -> TokenUsage:
     """Return token counts in agentv's form: the input includes cached tokens, and the output includes reasoning."""
     cache = mapping(tokens, "cache")
-    given, said, thought = (count(tokens, name) for name in ("input", "output", "reasoning"))
+    tokens_in, tokens_out, reasoning = (count(tokens, name) for name in ("input", "output", "reasoning"))
     read, written = count(cache, "read"), count(cache, "write")
-    total = given + read + written + said + thought
-    return TokenUsage(given + read + written, said + thought, total, read, thought)
+    tokens_in, tokens_out = tokens_in + read + written, tokens_out + reasoning
+    return TokenUsage(tokens_in, tokens_out, tokens_in + tokens_out, read, reasoning)

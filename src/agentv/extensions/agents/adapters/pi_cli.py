@@ -102,7 +102,7 @@ class PiReader:
         if kind == "session":
             self._session_id = text(event, "id")
         elif kind == "message_end" and message.get("role") == "assistant":
-            self._said(message)
+            self._read_message(message)
         elif kind == "tool_execution_end":
             result = "".join(text(one, "text") for one in items(mapping(event, "result"), "content"))
             error = (result or "the tool failed") if event.get("isError") else None
@@ -110,21 +110,21 @@ class PiReader:
         elif kind in {"agent_start", "agent_end", "auto_retry_start", "compaction_start"}:  # it may retry
             self._ended = kind == "agent_end"
 
-    def _said(self, message: JsonObject) -> None:
+    def _read_message(self, message: JsonObject) -> None:
         """Record a whole message with its tool calls and usage."""
         self._last, self._messages = message, self._messages + 1
         blocks, usage, model = list(items(message, "content")), mapping(message, "usage"), text(message, "model")
         self._answer = "".join(text(one, "text") for one in blocks if one.get("type") == "text")
-        thought = "".join(text(one, "thinking") for one in blocks if one.get("type") == "thinking")
+        thinking = "".join(text(one, "thinking") for one in blocks if one.get("type") == "thinking")
         self._recorder.agent(model=model)
-        self._recorder.message(self._answer, reasoning=thought, message_id=f"message-{self._messages}")
+        self._recorder.message(self._answer, reasoning=thinking, message_id=f"message-{self._messages}")
         for one in blocks:
             if one.get("type") == "toolCall":
                 self._recorder.tool_call(text(one, "id"), text(one, "name"), mapping(one, "arguments"))
         names = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
-        given, said, read, written, total = (count(usage, name) for name in names)
+        tokens_in, tokens_out, read, written, total = (count(usage, name) for name in names)
         if total:  # cached tokens are counted separately
-            tokens = TokenUsage(given + read + written, said, total, read, None)
+            tokens = TokenUsage(tokens_in + read + written, tokens_out, total, read, None)
             self._recorder.usage(model or None, tokens, number(mapping(usage, "cost"), "total"))
 
     def ending(self) -> Ending:

@@ -65,10 +65,10 @@ class AgentProcess:
         try:
             line = b"" if stdout is None else await stdout.readline()
         except ValueError as error:  # a line longer than `LINE_LIMIT`
-            raise self._overfull() from error
+            raise self._too_much_output() from error
         self._read += len(line)
         if self._read > STREAM_LIMIT:
-            raise self._overfull()
+            raise self._too_much_output()
         if line.endswith(b"\n"):
             return line[:-1]
         self.partial = line
@@ -78,7 +78,7 @@ class AgentProcess:
         """Do not count bytes that were read towards `STREAM_LIMIT`."""
         self._read -= size
 
-    def _overfull(self) -> TooLargeStreamError:
+    def _too_much_output(self) -> TooLargeStreamError:
         """Close stdout, without which the process would not count as ended, and return the error of too much output."""
         pipe = self._process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # noqa: SLF001
         pipe.close()
@@ -183,10 +183,10 @@ def argv_of(command: Command) -> tuple[str, ...]:
         words = tuple(shlex.split(command.shell)) if plain else ("/bin/sh", "-c", command.shell)
         if not plain:
             return words
-    return tuple(_placed(word, command.cwd, program=place == 0) for place, word in enumerate(words))
+    return tuple(_absolute_if_file(word, command.cwd, program=place == 0) for place, word in enumerate(words))
 
 
-def _placed(word: str, directory: str, *, program: bool) -> str:
+def _absolute_if_file(word: str, directory: str, *, program: bool) -> str:
     looks_like_file = "/" in word or ("." in word and not program)
     path = Path(directory, word)
     with suppress(OSError, ValueError):  # not a valid file name

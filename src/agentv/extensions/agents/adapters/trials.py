@@ -35,8 +35,8 @@ REFUSED = "refused"
 
 def failed(code: str, message: str, response: TargetResponse | None = None, stderr: bytes = b"") -> CallFailure:
     """Return a failure with what the agent had done so far, and the end of its stderr in the message."""
-    said = last_error(stderr) if is_javascript_error(stderr) else tail(stderr)
-    return CallFailure(code, f"{message}; stderr: {said}" if said else message, response=response)
+    excerpt = last_error(stderr) if is_javascript_error(stderr) else tail(stderr)
+    return CallFailure(code, f"{message}; stderr: {excerpt}" if excerpt else message, response=response)
 
 
 def response_of(trace: Trace, answer: str | None, duration_ms: float, stderr: bytes) -> TargetResponse:
@@ -71,8 +71,8 @@ class SessionLimits:
     """
 
     def __init__(self, settings: AgentSettings, request: TargetRequest) -> None:
-        self._max_turns = _least(settings.max_turns, request.max_turns)
-        self._max_tool_calls = _least(settings.max_tool_calls, request.max_tool_calls)
+        self._max_turns = _lowest(settings.max_turns, request.max_turns)
+        self._max_tool_calls = _lowest(settings.max_tool_calls, request.max_tool_calls)
         self.turns = 0
         self.tool_calls = 0
         self.is_interrupted = False
@@ -145,19 +145,19 @@ class SessionLimits:
         return min(GRACE_S, self.remaining_s * 0.5)
 
 
-def _least(*limits: int | None) -> int | None:
+def _lowest(*limits: int | None) -> int | None:
     return min((one for one in limits if one is not None), default=None)
 
 
-def follows(request: TargetRequest) -> bool:
+def is_later_turn(request: TargetRequest) -> bool:
     """Whether a request is for a later turn, which continues a session."""
     return request.turn is not None and request.turn > 1
 
 
-def _unseen(request: TargetRequest) -> TargetRequest:
+def _with_new_messages(request: TargetRequest) -> TargetRequest:
     """Return the request with only the messages after the agent's last answer, since its session has the others."""
     answers = [place for place, one in enumerate(request.messages) if one.role == "assistant"]
-    if not follows(request) or not answers:
+    if not is_later_turn(request) or not answers:
         return request
     messages = request.messages[answers[-1] + 1 :]
     return structs.replace(request, messages=messages, prompt=prompt_text(messages))
@@ -243,7 +243,7 @@ class SessionTarget(Generic[Session]):
         answer: TargetResponse | Failure | None = None
         try:
             session = await self._session(key, request)
-            answer = session if isinstance(session, Failure) else await self.ask(session, _unseen(request))
+            answer = session if isinstance(session, Failure) else await self.ask(session, _with_new_messages(request))
         finally:
             goes_on = request.turn is not None and isinstance(answer, TargetResponse)
             if not goes_on:
@@ -251,7 +251,7 @@ class SessionTarget(Generic[Session]):
         return answer
 
     async def _session(self, key: TrialKey, request: TargetRequest) -> Session | Failure:
-        if follows(request):
+        if is_later_turn(request):
             found = self._sessions.get(key)
             if found is None or not found.usable:
                 return Failure(NO_SESSION, f"turn {request.turn} needs the agent's session of the turns before it")

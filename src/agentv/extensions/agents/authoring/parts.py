@@ -48,10 +48,10 @@ def digest_of(place: str) -> str:
     """
     path = Path(place)
     if not path.is_dir():
-        return _of_file(path)
+        return _file_digest(path)
     whole = hashlib.sha256()
     for one in entries(path):
-        whole.update(f"{one}\0{_of_file(path / one)}\n".encode(errors="surrogateescape"))
+        whole.update(f"{one}\0{_file_digest(path / one)}\n".encode(errors="surrogateescape"))
     return whole.hexdigest()
 
 
@@ -67,7 +67,7 @@ def entries(directory: Path) -> Iterator[str]:
         yield from (str(inside / one) for one in sorted([*files, *linked]))
 
 
-def _of_file(path: Path) -> str:
+def _file_digest(path: Path) -> str:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return hashlib.sha256(b"link\0" + os.fsencode(path.readlink())).hexdigest()
@@ -130,24 +130,24 @@ class CopyReader(Struct, frozen=True):
         if isinstance(node, MapNode):
             found = []
             for place, item in node.items.items():
-                one = self._one(item, key, reading)
+                one = self._read_one(item, key, reading)
                 if one is not None:
-                    found.append(replace(one, path=_within(inner_path(place, node, key, reading), place, one)))
+                    found.append(replace(one, path=_place_of(inner_path(place, node, key, reading), place, one)))
             return tuple(found)
-        one = self._one(node, key, reading)
+        one = self._read_one(node, key, reading)
         if one is not None and self.hidden and one.source.endswith(PATCHES):
             return (replace(one, is_patch=True),)
-        return () if one is None else (replace(one, path=self._place(one.source)),)
+        return () if one is None else (replace(one, path=self._default_place(one.source)),)
 
     def directory(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
         """Return a directory whose content becomes the workspace, or None after reporting a mistake."""
-        one = self._one(node, key, reading)
+        one = self._read_one(node, key, reading)
         if one is not None and not is_directory(one.source):
             refuse(node, reading, key, "the path of a directory")
             return None
         return one
 
-    def _one(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
+    def _read_one(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
         if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
             refuse(node, reading, key, "a path, a list of paths, or a mapping of place to path")
             return None
@@ -162,7 +162,7 @@ class CopyReader(Struct, frozen=True):
             return None
         return CopiedFiles(found, "", digest, span_of(node.at))
 
-    def _place(self, source: str) -> str:
+    def _default_place(self, source: str) -> str:
         path = Path(source)
         if not path.is_dir():
             return path.name
@@ -171,7 +171,7 @@ class CopyReader(Struct, frozen=True):
         return path.name if self.hidden else ""
 
 
-def _within(place: str, written: str, copied: CopiedFiles) -> str:
+def _place_of(place: str, written: str, copied: CopiedFiles) -> str:
     """Return the place of a file, which is copied into the directory if `dir/` or the workspace itself is given."""
     if is_directory(copied.source) or (place and not written.strip().endswith("/")):
         return place
@@ -198,7 +198,7 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
         beside: whether it runs in the directory of its file, as in AgentV, and not in the workspace.
     """
     if not isinstance(node, MapNode):
-        return _words(node, key, reading)
+        return _read_words(node, key, reading)
     pairs = node.items
     only_resets = beside and "reset" in pairs and pairs.keys().isdisjoint(("command", "script"))
     if only_resets:  # its other keys are still checked
@@ -210,21 +210,21 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
         reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
     if only_resets:
         return None
-    made = _words(read.command, key, reading)
-    if made is None:
+    command = _read_words(read.command, key, reading)
+    if command is None:
         return None
-    if beside and made.shell:  # AgentV splits a text at spaces and uses no shell
-        made = WorkspaceCommand(argv=tuple(made.shell.split()))
+    if beside and command.shell:  # AgentV splits a text at spaces and uses no shell
+        command = WorkspaceCommand(argv=tuple(command.shell.split()))
     timeout = read.timeout_ms / 1000 if read.timeout_ms is not None else read.timeout_s or SETUP_TIMEOUT_S
-    made = replace(made, env=dict(read.env), timeout_s=timeout)
+    command = replace(command, env=dict(read.env), timeout_s=timeout)
     if beside:
         home = Path(span_of(node.at).file or reading.places.suite).parent
-        return replace(made, directory=str((home / (read.cwd or ".")).resolve()))
+        return replace(command, directory=str((home / (read.cwd or ".")).resolve()))
     cwd = inner_path(read.cwd, pairs["cwd"], "cwd", reading) if read.cwd is not None else ""
-    return replace(made, cwd=cwd)
+    return replace(command, cwd=cwd)
 
 
-def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
+def _read_words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
         return WorkspaceCommand(shell=node.value)
     if isinstance(node, ListNode) and node.items and all(TEXT.accepts(item) for item in node.items):
@@ -235,7 +235,7 @@ def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
     return None
 
 
-def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
+def require_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
     """Return the mapping at a key, or None after reporting another value."""
     if isinstance(node, MapNode):
         return node
@@ -266,7 +266,7 @@ def read_hooks(node: Node, reading: Reading) -> Stages:
     A hook that is a text or a list runs in the workspace. A mapping is AgentV's form: it runs in the directory of its
     file, and gets the facts of the trial as JSON on stdin.
     """
-    mapping = any_mapping(node, "hooks", reading)
+    mapping = require_mapping(node, "hooks", reading)
     read: Any = INVALID
     if mapping is not None:
         read = shape_of(AuthoredHooks).decode(mapping.items, mapping, reading, "'hooks'")
@@ -313,10 +313,10 @@ def _agent_rules(node: MapNode, copies: CopyReader, reading: Reading) -> list[Co
     if read is INVALID:
         return []
     config = read.config or read
-    held = node.items.get("config") if read.config is not None else node
+    config_node = node.items.get("config") if read.config is not None else node
     found = []
     for kind in ("skills", "hooks", "agents", "rules"):
-        given: Mapping[str, Node] = held.items if isinstance(held, MapNode) else {}
+        given: Mapping[str, Node] = config_node.items if isinstance(config_node, MapNode) else {}
         if getattr(config, kind) and kind in given:
             files = copies.read(given[kind], kind, reading)
             found += [replace(one, path=f"{_STAGED}/{kind}/{Path(one.source).name}") for one in files]

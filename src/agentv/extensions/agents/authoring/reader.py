@@ -89,9 +89,9 @@ class SuiteReader:
 
     def __init__(self, work: SuiteWork) -> None:
         self._work = work
-        self._keys = _written(work.authored, work.workspace)
+        self._keys = _workspace_keys(work.authored, work.workspace)
         self._digest_of = cache(digest_of) if work.request.for_run else no_digest
-        self._changes = any(map(holds_placeholder, self._keys.values()))
+        self._has_placeholders = any(map(holds_placeholder, self._keys.values()))
         self._parts: Parts | None = None
         self._spec: WorkspaceSpec | None = None
 
@@ -104,8 +104,8 @@ class SuiteReader:
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """Return the variants of the suite."""
         node = self._work.authored.variants
-        if not self._changes:
-            self._of_suite(reading)  # reports its mistakes before the variants repeat them
+        if not self._has_placeholders:
+            self._suite_parts(reading)  # reports its mistakes before the variants repeat them
         if node is None or is_empty(node):
             return ()
         if not isinstance(node, ListNode):
@@ -157,27 +157,27 @@ class SuiteReader:
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """Return the workspace of a case, or None if it has none."""
-        own = _written(case, case.workspace)
+        own = _workspace_keys(case, case.workspace)
         if not own and not self._work.has_workspaces:
             return None
         if not own and self._spec is not None:
             return self._spec
-        reading = _knowing_path(reading)
-        base = self._of_suite(reading.of_suite())
-        parts = _merged(base, self._of(own, reading)) if own else base
-        spec = self._made(parts, own, reading)
-        if not own and not self._changes:
+        reading = _with_workspace_path(reading)
+        base = self._suite_parts(reading.of_suite())
+        parts = _merged(base, self._read_parts(own, reading)) if own else base
+        spec = self._build_spec(parts, own, reading)
+        if not own and not self._has_placeholders:
             self._spec = spec
         return spec
 
-    def _of_suite(self, reading: Reading) -> Parts:
-        if self._changes:
-            return self._of(self._keys, reading)
+    def _suite_parts(self, reading: Reading) -> Parts:
+        if self._has_placeholders:
+            return self._read_parts(self._keys, reading)
         if self._parts is None:
-            self._parts = self._of(self._keys, _knowing_path(reading))
+            self._parts = self._read_parts(self._keys, _with_workspace_path(reading))
         return self._parts
 
-    def _of(self, keys: Mapping[str, Node], reading: Reading) -> Parts:
+    def _read_parts(self, keys: Mapping[str, Node], reading: Reading) -> Parts:
         parts: Parts = {}
         copies = CopyReader(self._digest_of)
         workspace, environment, sandbox = (keys.get(one) for one in ("workspace", "environment", "sandbox"))
@@ -208,7 +208,7 @@ class SuiteReader:
                 parts["sandbox"] = found if isinstance(found, tuple) else (found,)
         return parts
 
-    def _made(self, parts: Parts, own: Mapping[str, Node], reading: Reading) -> WorkspaceSpec:
+    def _build_spec(self, parts: Parts, own: Mapping[str, Node], reading: Reading) -> WorkspaceSpec:
         work, request = self._work, self._work.request
         flag = (request.sandbox,) if request.sandbox is not None else None
         flags = {"existing": request.workspace_path, "sandbox": flag, "keep": request.keep_workspaces}
@@ -226,13 +226,13 @@ class SuiteReader:
         return replace(spec, sha256=_digest(spec, reading.places.root))
 
 
-def _written(keys: AuthoredSuite | AuthoredCase, workspace: Node | None) -> dict[str, Node]:
+def _workspace_keys(keys: AuthoredSuite | AuthoredCase, workspace: Node | None) -> dict[str, Node]:
     """Return the keys about workspaces that a suite or a case has, unread."""
     others = {key: getattr(keys, key, None) for key in ("sandbox", "environment", "extensions")}
     return {key: node for key, node in {"workspace": workspace, **others}.items() if node is not None}
 
 
-def _knowing_path(reading: Reading) -> Reading:
+def _with_workspace_path(reading: Reading) -> Reading:
     """Return the context with `workspace_path` in scope, as a placeholder that the run fills in."""
     scope = reading.scope
     return reading.within(Scope(scope.vars, scope.env, {**scope.names, "workspace_path": WORKSPACE}, scope.closed))
@@ -298,7 +298,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
     return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()
 
 
-LOOPBACK = "write 'network: loopback', which reaches the gateway and the tools of the case, and nothing else"
+_LOOPBACK_HINT = "write 'network: loopback', which reaches the gateway and the tools of the case, and nothing else"
 
 
 def check_network(
@@ -310,7 +310,7 @@ def check_network(
         http = (one.name for one in tools if one.transport == "http")
         kept += [f"agents from the tools of '{name}', which are served over HTTP" for name in http]
         for one in kept:
-            report.error("bad-value", spec.span, f"'network: none' keeps {one}", hint=LOOPBACK)
+            report.error("bad-value", spec.span, f"'network: none' keeps {one}", hint=_LOOPBACK_HINT)
     elif spec.network == "loopback":
         for target in targets:
             settings = target.settings

@@ -125,7 +125,7 @@ class ToolReader:
 
     def __init__(self, node: Node | None) -> None:
         self._node = None if node is None or is_empty(node) else node
-        self._changes = self._node is not None and holds_placeholder(self._node)
+        self._has_placeholders = self._node is not None and holds_placeholder(self._node)
         self._servers: Mapping[str, _Server] | None = None
         self._reported = False
 
@@ -145,7 +145,7 @@ class ToolReader:
             self._reported = True
             add = reading.report.error if reading.strict_env else reading.report.warning
             add(missing.code, self._node or node, missing.message, hint=missing.hint)
-        base = self._of_suite(reading.of_suite())
+        base = self._suite_servers(reading.of_suite())
         merged = {**base, **own}
         for name in base.keys() & own.keys():
             mine, theirs = own[name], base[name]
@@ -156,10 +156,10 @@ class ToolReader:
             for name, one in merged.items()
         )
 
-    def _of_suite(self, reading: Reading) -> Mapping[str, _Server]:
+    def _suite_servers(self, reading: Reading) -> Mapping[str, _Server]:
         if self._node is None:
             return {}
-        if self._changes:
+        if self._has_placeholders:
             return _servers(self._node, reading)
         if self._servers is None:
             self._servers = _servers(self._node, reading)

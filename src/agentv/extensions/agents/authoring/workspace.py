@@ -21,7 +21,6 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.agents.authoring.parts import (
     CopyReader,
     DigestOf,
-    any_mapping,
     check_globs,
     entries,
     facts_text,
@@ -29,6 +28,7 @@ from agentv.extensions.agents.authoring.parts import (
     read_command,
     read_commands,
     read_hooks,
+    require_mapping,
 )
 from agentv.extensions.agents.authoring.schema import (
     AuthoredDocker,
@@ -51,10 +51,10 @@ Parts = dict[str, Any]
 """Field of a WorkspaceSpec → value, for the fields that are set."""
 
 _OLDER_ENV = ("required_commands", "required_python_modules")
-_FROM_DATA = frozenset({"repos", "network", "home", "keep", "ignore", "protected"})
+_KEYS_WITH_VARIABLES = frozenset({"repos", "network", "home", "keep", "ignore", "protected"})
 """Keys whose values may contain variables from data; the others run code or copy files."""
 
-_OF_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep"})
+_KEYS_IN_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep"})
 """Keys that a workspace in data may have: files of the project, and how they are treated."""
 
 _SYSTEM = frozenset({*SYSTEM, "dev", "proc", "sys"})
@@ -76,7 +76,7 @@ def read_workspace(node: Node, digest_of: DigestOf, reading: Reading, *, complet
         return {}
     node, reading = found
     rendered = reading.rendered(node)
-    if not isinstance(rendered, MapNode) or _refuses(node, rendered, reading):
+    if not isinstance(rendered, MapNode) or _runs_code_from_data(node, rendered, reading):
         return {}
     reading = reading.rendering(False)
     read = shape_of(AuthoredWorkspace).decode(rendered.items, rendered, reading, "'workspace'")
@@ -137,23 +137,25 @@ def _existing(read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Rea
         parts["existing"] = found
 
 
-def _refuses(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
+def _runs_code_from_data(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
     """Whether a workspace would run code that comes from data, or from variables of data, which is then reported."""
     if reading.data:
-        key = next((key for key in written.items if key not in _OF_DATA), None)
+        key = next((key for key in written.items if key not in _KEYS_IN_DATA), None)
         if key is not None:
             refuse_data(written.items[key], reading.report, f"say '{key}' of a workspace, which runs code or opens it")
         return key is not None
     if not reading.vars_are_data:
         return False
     for key, node in rendered.items.items():
-        if node is not written.items[key] and (key not in _FROM_DATA or _names_other(node, written.items[key])):
+        if node is not written.items[key] and (
+            key not in _KEYS_WITH_VARIABLES or _repository_from_data(node, written.items[key])
+        ):
             refuse_data(written.items[key], reading.report, f"be part of '{key}', which is code or an address")
             return True
     return False
 
 
-def _names_other(rendered: Node, written: Node) -> bool:
+def _repository_from_data(rendered: Node, written: Node) -> bool:
     """Whether an entry of `repos` takes its repository from data. Its commit may come from data."""
     if not isinstance(rendered, ListNode) or not isinstance(written, ListNode):
         return rendered is not written and isinstance(rendered, MapNode | ListNode)
@@ -289,7 +291,7 @@ def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
 def _mapping(node: Node, key: str, reading: Reading) -> tuple[MapNode, Reading] | None:
     """Return the mapping of a key. It can be given as the path of its file, or of a directory for the template."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        mapping = any_mapping(node, key, reading)
+        mapping = require_mapping(node, key, reading)
         return None if mapping is None else (mapping, reading)
     found = reading.find(node, "file or directory" if key == "workspace" else "file")
     if key == "workspace" and found is not None and is_directory(found):
@@ -326,38 +328,38 @@ def _in_docker(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Pa
 
 def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> WorkspaceCommand | None:
     """Return the command that prepares the workspace; on the host, it runs in it only with `cwd`, as in AgentV."""
-    at = any_mapping(node.items["setup"], "setup", reading)
+    at = require_mapping(node.items["setup"], "setup", reading)
     if at is None:
         return None
     setup = shape_of(AuthoredSetup).decode(at.items, at, reading, "'setup'")
     if setup is INVALID:
         return None
-    made = read_command(setup.command, "command", reading)
-    if made is None:
+    command = read_command(setup.command, "command", reading)
+    if command is None:
         return None
     timeout_s = setup.timeout_ms / 1000 if setup.timeout_ms is not None else SETUP_TIMEOUT_S
     env, stdin = {"AGENTV_ENVIRONMENT_WORKDIR": WORKSPACE}, facts_text("setup", reading)
-    made = replace(made, env=env, stdin=stdin, timeout_s=timeout_s)
+    command = replace(command, env=env, stdin=stdin, timeout_s=timeout_s)
     if read.type == "docker":
-        return replace(made, cwd=setup.cwd or "")
+        return replace(command, cwd=setup.cwd or "")
     if setup.cwd is None:
         home = Path(span_of(node.at).file or reading.places.suite).parent
-        return replace(made, directory=str(home.resolve()))
-    return _in_workspace(made, setup, _workdir(read, node, reading))
+        return replace(command, directory=str(home.resolve()))
+    return _in_workspace(command, setup, _workdir(read, node, reading))
 
 
-def _in_workspace(made: WorkspaceCommand, setup: AuthoredSetup, workdir: str) -> WorkspaceCommand:
+def _in_workspace(command: WorkspaceCommand, setup: AuthoredSetup, workdir: str) -> WorkspaceCommand:
     """Return a command for a copy of `workdir`. Files that it names outside of the directory get absolute paths."""
     cwd = setup.cwd or "."
     if cwd.startswith("/"):
-        return replace(made, directory=cwd)
+        return replace(command, directory=cwd)
     began = Path(workdir, cwd).resolve()
     if not began.is_relative_to(workdir):
-        return replace(made, directory=str(began))
+        return replace(command, directory=str(began))
 
     def placed(word: str) -> str:
         outside = str((began / word).resolve())
         return outside if word.startswith("../") and is_file(outside) else word
 
     inside = began.relative_to(workdir)
-    return replace(made, argv=tuple(map(placed, made.argv)), cwd="" if str(inside) == "." else str(inside))
+    return replace(command, argv=tuple(map(placed, command.argv)), cwd="" if str(inside) == "." else str(inside))

@@ -23,7 +23,7 @@ from agentv.extensions.agents.gateway.routes import (
     returned_headers,
     sent_headers,
 )
-from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
+from agentv.extensions.agents.gateway.session import STILL_RUNNING, CountedCall, TrialSession
 from agentv.extensions.agents.gateway.usage import (
     ReplyReader,
     StreamReader,
@@ -44,13 +44,13 @@ from agentv.user_code.deadline import LIMIT
 if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.recording import TrialReplay
 
-SPENT = 402
+REFUSED_STATUS = 402
 """Status of a call that is refused, such as beyond a budget. SDKs and agents do not retry it."""
 
 _ANTHROPIC = {401: "authentication_error", 402: "billing_error", 429: "rate_limit_error", 529: "overloaded_error"}
 _OPENAI = {401: "invalid_api_key", 402: "insufficient_quota", 429: "rate_limit_exceeded"}
 _GEMINI = {401: "UNAUTHENTICATED", 402: "FAILED_PRECONDITION", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
-NOT_AGAIN: Mapping[str, str] = {"x-should-retry": "false"}
+NO_RETRY: Mapping[str, str] = {"x-should-retry": "false"}
 """Header that keeps the SDKs of OpenAI and Anthropic from retrying."""
 
 
@@ -75,14 +75,14 @@ def replayed_response(exchanges: TrialReplay, request: ModelRequest, connection:
     """Return the recorded reply to a request that is not a model call, or an error reply."""
     found = exchanges.recorded(request)
     if not isinstance(found, ModelReply):
-        return refusal(connection.path, SPENT, found.message)
+        return refusal(connection.path, REFUSED_STATUS, found.message)
     if not found.complete:
-        break_off(connection)
+        abort_connection(connection)
     kind = {"Content-Type": found.content_type} if found.content_type else {}
-    return Response(status=found.status or SPENT, body=found.body, headers=kind)
+    return Response(status=found.status or REFUSED_STATUS, body=found.body, headers=kind)
 
 
-def break_off(connection: Request) -> None:
+def abort_connection(connection: Request) -> None:
     """Abort the connection to the agent before the reply is complete."""
     if connection.transport is not None:
         connection.transport.abort()
@@ -91,10 +91,10 @@ def break_off(connection: Request) -> None:
 def refusal(path: str, status: int, message: str) -> Response:
     """Return an error reply to a request that is not forwarded, in the form of the API."""
     body = error_body(protocol_of(path), status, message)
-    return Response(status=status, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
+    return Response(status=status, body=body, content_type="application/json", headers=dict(NO_RETRY))
 
 
-async def forwarded_once(
+async def forward_once(
     client: ClientSession, session: TrialSession, request: Request, route: Route, data: bytes
 ) -> StreamResponse:
     """Forward a request that is not a model call, such as one that counts tokens, unchanged and without retries."""
@@ -109,7 +109,7 @@ async def forwarded_once(
         async with client.request(
             request.method, url, data=data or None, headers=headers, proxy=proxy, **_OPTIONS
         ) as reply:
-            found = redacted(await bounded(reply.content) or b"", upstream)
+            found = redacted(await read_bounded(reply.content) or b"", upstream)
             if record is not None:
                 record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
             return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
@@ -144,45 +144,45 @@ class ForwardedCall:
     last: tuple[int, Mapping[str, str], bytes] | None = None
     record: Callable[[ModelReply], None] = field(default=lambda _: None)
 
-    async def answered(self) -> StreamResponse:
+    async def answer(self) -> StreamResponse:
         """Make the call and return the reply to the agent."""
         session, call, exchanges = self.session, self.call, self.session.exchanges
         asked = ModelRequest(self.route.protocol, "POST", self.route.path, self.body.data)
         try:
             if exchanges is not None and exchanges.replays:
-                return await self._replayed(exchanges.recorded(asked))
+                return await self._replay(exchanges.recorded(asked))
             fault = next(session.faults)
             if fault is not None:
                 self.call.excused = True
                 what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
                 self.call.failure = Failure("connection", f"{what}: {_FAULT_STATUS_TEXT}")
                 if fault == DROP:
-                    break_off(self.request)
+                    abort_connection(self.request)
                     return StreamResponse()
                 return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
             if exchanges is not None:
                 self.record = exchanges.begin(asked)
-            return await self._asked()
+            return await self._call_api()
         except (asyncio.CancelledError, ConnectionError):
             if session.closed:
-                call.break_off("it had not ended when the trial did", ENDED_BEFORE)
-            call.break_off("the agent closed the connection before the reply ended")
+                call.abort("it had not ended when the trial did", STILL_RUNNING)
+            call.abort("the agent closed the connection before the reply ended")
             raise
         finally:
             session.end(call)
 
-    async def _asked(self) -> StreamResponse:
+    async def _call_api(self) -> StreamResponse:
         """Return the reply of the API, after as many attempts as the target's settings allow."""
         session, call, body = self.session, self.call, self.body
-        most = ceiling(session.upstream, body.model, body.values)
-        outcome = await session.limits.call(self._attempt, most, len(body.data))
+        cost_ceiling = ceiling(session.upstream, body.model, body.values)
+        outcome = await session.limits.call(self._attempt, cost_ceiling, len(body.data))
         if isinstance(outcome, TargetResponse):
             call.failure = None
             assert self.reply is not None  # noqa: S101  # set with each answer
             return self.reply
         call.failure = outcome
         if self.reply is not None:  # it has begun, so only a broken connection can show the failure
-            break_off(self.request)
+            abort_connection(self.request)
             return self.reply
         if isinstance(outcome, CallFailure) and self.last is not None:
             status, headers, data = self.last
@@ -191,13 +191,13 @@ class ForwardedCall:
         if isinstance(outcome, CallFailure):
             return await self._error(502, outcome.message)
         session.refuse(outcome)
-        return await self._error(SPENT, outcome.message)
+        return await self._error(REFUSED_STATUS, outcome.message)
 
     async def _attempt(self) -> TargetResponse | Failure:
         """Make one attempt. It can be repeated until the first byte of its reply is forwarded."""
         self.last = None
         try:
-            found = await self._exchanged()
+            found = await self._exchange()
         except (ClientError, OSError, ValueError) as error:
             if self.reply is not None and isinstance(error, ClientConnectionResetError):
                 raise  # the agent closed its connection while the reply was written
@@ -212,32 +212,32 @@ class ForwardedCall:
             self.call.failure = found
         return found
 
-    async def _exchanged(self) -> TargetResponse | Failure:
+    async def _exchange(self) -> TargetResponse | Failure:
         session, route, body = self.session, self.route, self.body.data
         url = address(session.upstream, route.path, self.request, session.access.token)
         data = body if len(body) <= _CHUNK else BytesIO(body)  # sent in chunks, so that other calls are not delayed
         headers = sent_headers(self.request, session.upstream, session.access.token)
         async with self.client.post(url, data=data, headers=headers, proxy=proxy_for(str(url)), **_OPTIONS) as reply:
             if reply.status >= 300:
-                refused = redacted(await bounded(reply.content) or b"", session.upstream)
+                refused = redacted(await read_bounded(reply.content) or b"", session.upstream)
                 self.last = (reply.status, returned_headers(reply.headers, session.upstream), refused)
                 retried = frozenset(session.trial.target.retry.status_codes)
                 return failure_in(session.upstream, reply.status, reply.headers, refused, retried)
             if reply.headers.get("Content-Encoding", "identity") != "identity":
                 return CallFailure("bad-answer", "the API compressed its reply, though it was asked not to")
-            return await self._passed_on(reply)
+            return await self._forward_reply(reply)
 
-    async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
+    async def _forward_reply(self, reply: ClientResponse) -> TargetResponse | Failure:
         """Forward a successful reply and count its usage."""
         reader, upstream = ReplyReader(self.route.api or "chat"), self.session.upstream
         limit = LIMIT.get()
         if reply.content_type != "text/event-stream":
-            data = await bounded(reply.content)
+            data = await read_bounded(reply.content)
             if data is None:
                 return CallFailure("bad-answer", "the reply is larger than the gateway takes")
             reader.read_whole(data)
             with limit.held(_now) if limit is not None else nullcontext():
-                found = self._counted(reader)
+                found = self._count_usage(reader)
                 self.record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), data))
                 self.session.keep_reply(self.call, reader.body, len(data))
                 shown, headers = redacted(data, upstream), returned_headers(reply.headers, upstream)
@@ -245,9 +245,11 @@ class ForwardedCall:
             return found
         first = await reply.content.readany()
         with limit.held(_now) if limit is not None else nullcontext():
-            return await self._streamed(reply, first, reader)
+            return await self._forward_stream(reply, first, reader)
 
-    async def _streamed(self, reply: ClientResponse, first: bytes, reader: ReplyReader) -> TargetResponse | Failure:
+    async def _forward_stream(
+        self, reply: ClientResponse, first: bytes, reader: ReplyReader
+    ) -> TargetResponse | Failure:
         stream, whole = StreamReader(reader, hides_usage=self.body.hides_usage), bytearray()
         redaction = StreamRedaction(self.session.upstream)
         answer = await self._begin(reply.status, returned_headers(reply.headers, self.session.upstream))
@@ -266,7 +268,7 @@ class ForwardedCall:
             return CallFailure("bad-answer", "an event of the stream is longer than the gateway takes")
         finally:
             reader.end()
-            found = self._counted(reader)
+            found = self._count_usage(reader)
             whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
             self.record(ModelReply(reply.status, whole_type, bytes(whole), complete=is_whole))
             self.session.keep_reply(self.call, reader.body, len(whole))
@@ -274,7 +276,7 @@ class ForwardedCall:
             await answer.write_eof()
         return found
 
-    def _counted(self, reader: ReplyReader) -> TargetResponse | Failure:
+    def _count_usage(self, reader: ReplyReader) -> TargetResponse | Failure:
         """Count the usage of a reply, even if it failed; return the usage or the failure."""
         session, call = self.session, self.call
         usage = reader.usage
@@ -293,13 +295,13 @@ class ForwardedCall:
         cost = 0.0 if call.cost_usd is None and is_local(session.upstream) else call.cost_usd
         return TargetResponse(None, token_usage=tokens, cost_usd=cost)
 
-    async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
+    async def _replay(self, recorded: ModelReply | Failure) -> StreamResponse:
         """Return the recorded reply, whose usage counts but is not charged. Without one, the trial fails."""
         session, call = self.session, self.call
         if isinstance(recorded, Failure):
             session.refuse(recorded)
             call.failure = recorded
-            return await self._error(SPENT, recorded.message)
+            return await self._error(REFUSED_STATUS, recorded.message)
         reader, shown = ReplyReader(self.route.api or "chat"), recorded.body
         streamed = recorded.content_type.startswith("text/event-stream")
         if streamed:
@@ -307,16 +309,16 @@ class ForwardedCall:
             shown = stream.feed(recorded.body) + stream.end()
         elif recorded.complete:
             reader.read_whole(recorded.body)
-        found = self._counted(reader) if recorded.status < 300 else None
+        found = self._count_usage(reader) if recorded.status < 300 else None
         session.keep_reply(call, reader.body if recorded.status < 300 else None, len(recorded.body))
         if found is None:
             call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
         elif not recorded.complete:
-            call.break_off("the recorded reply was not whole")
+            call.abort("the recorded reply was not whole")
         elif isinstance(found, Failure):
             call.failure = found
         if not recorded.status:  # the recorded call got no reply
-            break_off(self.request)
+            abort_connection(self.request)
             return await self._begin(502, {})
         if not streamed and recorded.complete:
             return await self._send(recorded.status, shown, {"Content-Type": recorded.content_type})
@@ -325,11 +327,11 @@ class ForwardedCall:
         if recorded.complete:
             await answer.write_eof()
         else:
-            break_off(self.request)
+            abort_connection(self.request)
         return answer
 
     async def _error(self, status: int, message: str) -> StreamResponse:
-        headers = NOT_AGAIN if status == SPENT else {}
+        headers = NO_RETRY if status == REFUSED_STATUS else {}
         return await self._send(status, error_body(self.route.protocol, status, message), headers)
 
     async def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> StreamResponse:
@@ -358,7 +360,7 @@ def reason_of(error: Exception, upstream: ModelUpstream) -> str:
     return redacted(f"{type(error).__name__}: {error}".encode(), upstream).decode()
 
 
-async def bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:
+async def read_bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:
     """Return all bytes of a stream, or None as soon as they exceed a limit."""
     data = bytearray()
     async for chunk in content.iter_chunked(_CHUNK):

@@ -106,7 +106,7 @@ class TrialRecording(_TrialTexts):
         if not kept:
             return None
         call, request = self._call, self._call.request
-        replies = [ReplyLine.of(self._texts.kept(one.reply)) for one in kept]
+        replies = [ReplyLine.of(self._texts.to_recorded(one.reply)) for one in kept]
         recording = recording_digest(call.key, replies)
         trial = TrialLine(
             key=call.key,
@@ -169,14 +169,14 @@ class _Recorded:
         asked = self.line.request
         return asked.method == "POST" and not asked.path.endswith(_COUNTS)
 
-    def asks(self, prompt: Prompt) -> bool:
+    def matches(self, prompt: Prompt) -> bool:
         """Whether a prompt equals the recorded one."""
         asked = self.line.request
         facts = (asked.method, asked.path, asked.model, asked.system, asked.tools, asked.parameters)
         return self.digests == prompt.digests and facts == (*_head(prompt), prompt.parameters)
 
-    def likeness(self, prompt: Prompt) -> int:
-        """Return how many facts about the start of a conversation agree with a prompt; `_ALIKE` if all do."""
+    def similarity(self, prompt: Prompt) -> int:
+        """Return how many facts about the start of a conversation agree with a prompt; `_IDENTICAL` if all do."""
         asked = self.line.request
         recorded = (asked.method, asked.path, asked.model, asked.system, asked.tools)
         same = [one == other for one, other in zip(recorded, _head(prompt), strict=True)]
@@ -202,10 +202,10 @@ class TrialReplay(_TrialTexts):
         self.case = recording.trial.case
         self.differing = 0
         self._file = file
-        self._recorded = list(_whole(recording.exchanges))
+        self._recorded = list(_with_digests(recording.exchanges))
         self._ended = ended
-        self._left = list(self._recorded)
-        self._live: dict[tuple[str, ...], tuple[int, Prompt]] = {}  # conversation → the recorded one, last prompt
+        self._unused = list(self._recorded)
+        self._conversations: dict[tuple[str, ...], tuple[int, Prompt]] = {}  # → recorded one, last prompt
         self._first = ""  # the first difference
         self._missing: Failure | None = None
         super().__init__()
@@ -214,31 +214,31 @@ class TrialReplay(_TrialTexts):
         """Return the recorded reply to the next request, or a Failure."""
         prompt = prompt_of(request, self._placeholders)
         place = conversation_of(prompt)
-        conversation, last = self._live.get(place) or (self._begun(prompt), None)
-        found = self._next(conversation, prompt) if conversation is not None else None
+        conversation, last = self._conversations.get(place) or (self._matching_conversation(prompt), None)
+        found = self._next_exchange(conversation, prompt) if conversation is not None else None
         if conversation is None or found is None:
             what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
             differing = f" after {self._first}" if self._first else ""
-            made = len(self._recorded) - len(self._left)
+            made = len(self._recorded) - len(self._unused)
             count = f"{made} of {plural(len(self._recorded), 'recorded call')} made"
             failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
             self._missing = self._missing or failure
             return failure
-        self._live[place] = (conversation, prompt)
-        if found in self._left:
-            self._left.remove(found)
+        self._conversations[place] = (conversation, prompt)
+        if found in self._unused:
+            self._unused.remove(found)
             different = next(_differences(found.line, prompt, last), None)
             if different is not None:
                 self.differing += 1
                 self._first = self._first or f"call {found.line.exchange}: {different}"
-        return self._texts.given(found.line.reply.reply())
+        return self._texts.from_recorded(found.line.reply.reply())
 
     def finish(self, *, complete: bool) -> Failure | None:
         """Return a Failure if the recording lacks a reply, or if the agent used none of it."""
         del complete
         self._ended(self)
         calls = [one for one in self._recorded if one.is_model_call] or self._recorded
-        if self._missing is None and all(one in self._left for one in calls):
+        if self._missing is None and all(one in self._unused for one in calls):
             number = plural(len(calls), "recorded model call")
             return Failure("not-replayed", f"the agent made none of the {number} of {self._file}")
         return self._missing
@@ -250,48 +250,48 @@ class TrialReplay(_TrialTexts):
             count = f"{self.differing} of {plural(len(self._recorded), 'recorded model call')}"
             what = f"replayed from {self._file} with different prompts: {count} differ"
             notes.append(f"{what}; first difference: {self._first}")
-        if self._left and self._live:
-            count = f"{len(self._left)} of {plural(len(self._recorded), 'recorded model call')}"
-            verb = "was" if len(self._left) == 1 else "were"
+        if self._unused and self._conversations:
+            count = f"{len(self._unused)} of {plural(len(self._recorded), 'recorded model call')}"
+            verb = "was" if len(self._unused) == 1 else "were"
             notes.append(f"replayed from {self._file}: {count} {verb} not made")
         return tuple(notes)
 
     @property
     def drifted(self) -> bool:
         """Whether the agent's requests differ from the recorded ones."""
-        return bool(self.differing or self._left)
+        return bool(self.differing or self._unused)
 
-    def _begun(self, prompt: Prompt) -> int | None:
+    def _matching_conversation(self, prompt: Prompt) -> int | None:
         """Return the recorded conversation for a new one: an identical one, else the most similar unused one."""
-        followed = {conversation for conversation, _ in self._live.values()}
+        followed = {conversation for conversation, _ in self._conversations.values()}
         firsts = {one.line.request.conversation: one for one in reversed(self._recorded)}
-        left = {one.line.request.conversation for one in self._left}
+        left = {one.line.request.conversation for one in self._unused}
         asked = (prompt.method, prompt.path)
         open_ = [(place, one) for place, one in firsts.items() if place in left]
         of_path = [(place, one) for place, one in open_ if (one.line.request.method, one.line.request.path) == asked]
         if not of_path:
             return None
-        alike = {place: one.likeness(prompt) for place, one in of_path}
-        return max(alike, key=lambda place: (alike[place] == _ALIKE, place not in followed, alike[place], -place))
+        scores = {place: one.similarity(prompt) for place, one in of_path}
+        return max(scores, key=lambda at: (scores[at] == _IDENTICAL, at not in followed, scores[at], -at))
 
-    def _next(self, conversation: int, prompt: Prompt) -> _Recorded | None:
+    def _next_exchange(self, conversation: int, prompt: Prompt) -> _Recorded | None:
         """Return the recorded exchange for a prompt, or None. One with an incomplete reply can be used again."""
-        left = [one for one in self._left if one.line.request.conversation == conversation]
-        exact = next((one for one in left if one.asks(prompt)), None)
+        left = [one for one in self._unused if one.line.request.conversation == conversation]
+        exact = next((one for one in left if one.matches(prompt)), None)
         if exact is not None or left:
             return exact or left[0]
-        torn = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
-        return next(torn, None)
+        reusable = (one for one in self._recorded if one.line.reply.complete is False and one.matches(prompt))
+        return next(reusable, None)
 
 
 _COUNTS = ("/count_tokens", "/input_tokens", ":countTokens")
 """Suffixes of paths that count tokens."""
 
-_ALIKE = 6
+_IDENTICAL = 6
 """Likeness of identical conversations."""
 
 
-def _whole(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
+def _with_digests(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
     """Yield the exchanges with the digests of all messages in their requests."""
     known: dict[int, tuple[str, ...]] = {}
     for line in exchanges:
@@ -367,7 +367,7 @@ class CassetteExchanges:
         self._adds = adds
         self._replayed = 0
         self._drifted: list[str] = []
-        self._silent: list[str] = []
+        self._unrecorded: list[str] = []
 
     def open(self, call: Call) -> TrialExchanges | Failure:
         """Return the replay of a recorded trial or a new recording, or a Failure if neither is possible."""
@@ -387,13 +387,13 @@ class CassetteExchanges:
             count = f"{len(self._drifted)} of {plural(self._replayed, 'replayed trial')}"
             which = f"({listed(sorted(set(self._drifted)))})"
             yield f"in {count}, the agent's prompts differ from the recorded ones {which}: record again to be sure"
-        if self._silent:
-            cases = listed(sorted(set(self._silent)))
+        if self._unrecorded:
+            cases = listed(sorted(set(self._unrecorded)))
             yield f"not recorded, because the agent made no model call through the gateway: {cases}"
 
     def _keep(self, call: Call, recorded: RecordedTrial | None) -> None:
         if recorded is None:
-            self._silent.append(call.request.case_id)
+            self._unrecorded.append(call.request.case_id)
             return
         texts = (text for exchange in recorded.exchanges for text in reply_texts(exchange.reply.reply().body))
         if self._cassette.keep_trial(recorded, texts) and self._adds:

@@ -15,7 +15,13 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 from aiohttp.web import Application, AppRunner, BaseSite, Request, SockSite, StreamResponse, TCPSite
 
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.extensions.agents.gateway.forwarding import SPENT, ForwardedCall, bounded, forwarded_once, refusal
+from agentv.extensions.agents.gateway.forwarding import (
+    REFUSED_STATUS,
+    ForwardedCall,
+    forward_once,
+    read_bounded,
+    refusal,
+)
 from agentv.extensions.agents.gateway.routes import LONGEST, RefusedBodyError, Route, read_body, route_of, token_in
 from agentv.extensions.agents.gateway.session import CountedCall, TrialSession
 from agentv.extensions.agents.sockets import listening_at
@@ -85,11 +91,11 @@ class LocalGateway:
         endpoint = endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
         access = GatewayAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", token, socket)
         limits = self._throttle.model_calls(trial.target, endpoint, trial.budget_usd)
-        found = TrialSession(access, upstream, trial, limits, self._clock, self._forget, self._spent, exchanges)
+        found = TrialSession(access, upstream, trial, limits, self._clock, self._forget, self._record_cost, exchanges)
         self._sessions[token] = found
         return found
 
-    def _spent(self, session: TrialSession, call: CountedCall) -> None:
+    def _record_cost(self, session: TrialSession, call: CountedCall) -> None:
         if session.exchanges is not None and session.exchanges.replays:
             return  # replays are free
         if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
@@ -171,20 +177,20 @@ class LocalGateway:
         return next((session for session in found if session is not None), None)
 
     async def _forwarded(self, request: Request, route: Route, session: TrialSession) -> StreamResponse:
-        data = await bounded(request.content, LONGEST) if (request.content_length or 0) <= LONGEST else None
+        data = await read_bounded(request.content, LONGEST) if (request.content_length or 0) <= LONGEST else None
         if data is None:
             return refusal(request.path, 413, f"the body is larger than {LONGEST:,} bytes")
         assert self._client is not None  # noqa: S101  # set by `_start`
         if session.refusal is not None:
-            return refusal(request.path, SPENT, session.refusal.message)
+            return refusal(request.path, REFUSED_STATUS, session.refusal.message)
         if route.api is None:
-            return await forwarded_once(self._client, session, request, route, data)
+            return await forward_once(self._client, session, request, route, data)
         try:
             body = read_body(data, route)
         except RefusedBodyError as error:
             return refusal(request.path, 400, f"not forwarded: {error}")
         call = session.begin(body, route.api)
-        return await ForwardedCall(session, self._client, request, route, body, call).answered()
+        return await ForwardedCall(session, self._client, request, route, body, call).answer()
 
 
 def _restrict(socket: str) -> None:

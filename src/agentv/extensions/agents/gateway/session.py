@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.model_calls import TrialModelCalls
 from agentv.extensions.agents.gateway.routes import Api, CallBody
-from agentv.extensions.agents.gateway.usage import ending
+from agentv.extensions.agents.gateway.usage import failure_of_finish
 from agentv.model.run.trial import Trial
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 UNREACHED = "agent-api"
 """Failure code of a trial whose agent could not reach its model."""
 
-BROKEN_OFF = "connection"
+ABORTED = "connection"
 """Failure code of a call that the agent aborted."""
 
-ENDED_BEFORE = "cancelled"
+STILL_RUNNING = "cancelled"
 """Failure code of a call that still ran when its trial ended."""
 
 MOST_KEPT = 64_000_000
@@ -68,7 +68,7 @@ class CountedCall:
     request: bytes = b""
     reply: JsonObject | None = None
 
-    def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
+    def abort(self, why: str, code: str = ABORTED) -> None:
         """Mark the call as aborted, unless it has already failed."""
         if self.failure is None:
             self.failure, self.excused = Failure(code, why), True
@@ -113,7 +113,7 @@ class TrialSession:
     refusal: Failure | None = None
     _refused: asyncio.Event = field(default_factory=asyncio.Event)
     _began: float = field(init=False)
-    _room: int = MOST_KEPT
+    _free_bytes: int = MOST_KEPT
     faults: Iterator[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,17 +124,17 @@ class TrialSession:
         """Begin a call."""
         tools = bool(body.values.get("tools"))
         call = CountedCall(len(self.calls) + 1, body.model, self.now_ms, offers_tools=tools, api=api)
-        call.request = body.data if self._has_room(len(body.data)) else b""
+        call.request = body.data if self._reserve(len(body.data)) else b""
         self.calls.append(call)
         return call
 
     def keep_reply(self, call: CountedCall, answer: JsonObject | None, size: int) -> None:
         """Keep a successful reply of `size` bytes, if there is room for it."""
-        call.reply = answer if self._has_room(size) else None
+        call.reply = answer if self._reserve(size) else None
 
-    def _has_room(self, size: int) -> bool:
-        self._room -= size
-        return self._room >= 0
+    def _reserve(self, size: int) -> bool:
+        self._free_bytes -= size
+        return self._free_bytes >= 0
 
     def end(self, call: CountedCall) -> None:
         """End a call, unless it has already ended."""
@@ -160,7 +160,7 @@ class TrialSession:
         if call is not None:  # some agents use an incomplete reply without saying so
             replies = [one for one in self.calls if one.failure is None]
             own = [one for one in replies if one.offers_tools] or replies
-            return ending(own[-1].finish)
+            return failure_of_finish(own[-1].finish)
         if not self.abandoned:
             return None
         return CallFailure(UNREACHED, f"the agent broke off all of its {len(self.calls)} model calls")
@@ -170,7 +170,7 @@ class TrialSession:
         """Whether the agent aborted all of its calls, as when it is ended at a limit."""
         codes = {one.failure.code for one in self.calls if one.failure is not None}
         excused = self.refusal is None and all(one.excused for one in self.calls)
-        return excused and BROKEN_OFF in codes and ENDED_BEFORE not in codes
+        return excused and ABORTED in codes and STILL_RUNNING not in codes
 
     def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
         message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"
@@ -212,7 +212,7 @@ class TrialSession:
             await asyncio.wait(running, timeout=5)
         for call in self.calls:
             if not call.ended:
-                call.break_off("it had not ended when the trial did", ENDED_BEFORE)
+                call.abort("it had not ended when the trial did", STILL_RUNNING)
                 self.end(call)
         failure = self.failure
         if isinstance(failure, CallFailure) and failure.stops:

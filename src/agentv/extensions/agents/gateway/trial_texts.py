@@ -157,16 +157,16 @@ class TrialTexts:
         self._placeholders, self._texts = forms, {placeholder: text for text, placeholder in forms.items()}
         longest_first = sorted(forms, key=len, reverse=True)
         found = (re.escape(text) + (_BEHIND if text != _OPENING else "") for text in longest_first)
-        self._kept = re.compile("|".join(found), re.ASCII)
-        self._given = re.compile("|".join(map(re.escape, self._texts)))
+        self._texts_pattern = re.compile("|".join(found), re.ASCII)
+        self._placeholders_pattern = re.compile("|".join(map(re.escape, self._texts)))
 
-    def kept(self, reply: ModelReply) -> ModelReply:
+    def to_recorded(self, reply: ModelReply) -> ModelReply:
         """Return a reply in the form in which it is recorded."""
-        return _replaced(reply, self._kept, self._placeholders)
+        return _replaced(reply, self._texts_pattern, self._placeholders)
 
-    def given(self, reply: ModelReply) -> ModelReply:
+    def from_recorded(self, reply: ModelReply) -> ModelReply:
         """Return a recorded reply with the texts of this trial."""
-        return _replaced(reply, self._given, self._texts) if b"[" in reply.body else reply
+        return _replaced(reply, self._placeholders_pattern, self._texts) if b"[" in reply.body else reply
 
 
 def _replaced(reply: ModelReply, pattern: re.Pattern[str], by: Mapping[str, str]) -> ModelReply:

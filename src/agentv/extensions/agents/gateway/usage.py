@@ -254,7 +254,7 @@ def failure_in(
     return failure_of(status, words if isinstance(words, str) else text, headers, retried, secrets=secrets)
 
 
-def ending(finish: str) -> Failure | None:
+def failure_of_finish(finish: str) -> Failure | None:
     """Return a failure if a reply was cut off, broken off or ended by a filter; None otherwise."""
     if is_cut(finish):
         return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")

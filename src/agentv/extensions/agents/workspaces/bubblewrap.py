@@ -222,7 +222,7 @@ class Bubblewrap(ProcessGroup):
         for one, shown in visible_paths(path, argv, (*self.private, places.trial)):
             yield from ("--ro-bind-try", one, one) if shown else _masked(one, masks)
         if self.forwards:
-            yield from ("--ro-bind", sockets.__file__, sockets.INSIDE)
+            yield from ("--ro-bind", sockets.__file__, sockets.PATH_IN_SANDBOX)
         if places.host_home:
             yield from ("--bind", places.home, places.home)
             inside = (one for one in map(os.path.realpath, self.private) if one.startswith(places.home + os.sep))

@@ -140,12 +140,12 @@ def replayed(protocol, pieces, arguments):
     """The events that a replay gives, and those that were recorded."""
     recorded = list(protocol.stream(pieces, arguments))
     reply = ModelReply(200, "text/event-stream", sse(*recorded))
-    kept = RECORDED.kept(reply)
+    kept = RECORDED.to_recorded(reply)
     joined = "\n".join(protocol.joined(events_of(kept.body)))
     assert not [one for one in A if one in joined]
-    assert RECORDED.given(kept).body.count(b"\n") == reply.body.count(b"\n")
-    assert [*protocol.joined(events_of(RECORDED.given(kept).body))] == [*protocol.joined(recorded)]
-    events = events_of(REPLAYED.given(kept).body)
+    assert RECORDED.from_recorded(kept).body.count(b"\n") == reply.body.count(b"\n")
+    assert [*protocol.joined(events_of(RECORDED.from_recorded(kept).body))] == [*protocol.joined(recorded)]
+    events = events_of(REPLAYED.from_recorded(kept).body)
     assert len(events) == len(recorded)
     return events
 
@@ -185,8 +185,8 @@ def test_no_text_is_empty_that_was_not(size):
     """Gemini's program takes an empty part for an error."""
     text = f"{A[2]} and {A[3]}/a"
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    kept = RECORDED.kept(ModelReply(200, "text/event-stream", sse(*Gemini.stream(pieces, ["{}"]))))
-    for reply in (kept, RECORDED.given(kept), REPLAYED.given(kept)):
+    kept = RECORDED.to_recorded(ModelReply(200, "text/event-stream", sse(*Gemini.stream(pieces, ["{}"]))))
+    for reply in (kept, RECORDED.from_recorded(kept), REPLAYED.from_recorded(kept)):
         parts = [part for one in events_of(reply.body) for part in one["candidates"][0]["content"]["parts"]]
         assert all(part["text"] for part in parts if "text" in part)
 
@@ -205,9 +205,9 @@ def test_no_text_is_empty_that_was_not(size):
 )
 def test_only_whole_paths_are_replaced(text, kept):
     reply = ModelReply(200, "application/json", json.dumps({"content": [{"text": text}]}).encode())
-    found = RECORDED.kept(reply)
+    found = RECORDED.to_recorded(reply)
     assert json.loads(found.body)["content"][0]["text"] == kept
-    assert json.loads(RECORDED.given(found).body) == json.loads(reply.body)
+    assert json.loads(RECORDED.from_recorded(found).body) == json.loads(reply.body)
 
 
 @pytest.mark.parametrize(
@@ -222,21 +222,23 @@ def test_only_whole_paths_are_replaced(text, kept):
 )
 def test_what_has_nothing_of_the_trial_keeps_its_bytes(body):
     reply = ModelReply(200, "", body)
-    assert RECORDED.kept(reply) is reply
-    assert REPLAYED.given(reply) is reply
+    assert RECORDED.to_recorded(reply) is reply
+    assert REPLAYED.from_recorded(reply) is reply
 
 
 def test_text_that_is_no_json_and_a_list_of_objects():
-    plain = RECORDED.kept(ModelReply(500, "text/plain", b"no file /srv/shop/a"))
+    plain = RECORDED.to_recorded(ModelReply(500, "text/plain", b"no file /srv/shop/a"))
     assert plain.body == b"no file [agentv:repository]/a"
-    assert REPLAYED.given(plain).body == b"no file /home/me/my shop/a"
+    assert REPLAYED.from_recorded(plain).body == b"no file /home/me/my shop/a"
     half = "\ud83d"
     listed = json.dumps([{"text": "/srv/s"}, {"text": f"hop {half}"}]).encode()
-    found = RECORDED.kept(ModelReply(200, "application/json", json.dumps([{"text": f"/srv/shop {half}"}]).encode()))
+    found = RECORDED.to_recorded(
+        ModelReply(200, "application/json", json.dumps([{"text": f"/srv/shop {half}"}]).encode())
+    )
     assert json.loads(found.body) == [{"text": f"[agentv:repository] {half}"}]
-    assert json.loads(RECORDED.kept(ModelReply(200, "", listed)).body)[0]["text"] == "[agentv:repository]"
+    assert json.loads(RECORDED.to_recorded(ModelReply(200, "", listed)).body)[0]["text"] == "[agentv:repository]"
 
 
 def test_a_placeholder_that_this_trial_has_no_text_for_stays():
     reply = ModelReply(200, "", b'{"text": "[agentv:workspace] [agentv:x"}')
-    assert TrialTexts({}).given(reply) is reply
+    assert TrialTexts({}).from_recorded(reply) is reply

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.extensions.agents.gateway import usage as model_apis
-from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError, ending
+from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError, failure_of_finish
 from agentv.model.suite.tools import ModelUpstream
 
 SAID = {"delta": {"content": '{"usage": {"prompt_tokens": 1}}'}, "finish_reason": None}
@@ -134,7 +134,7 @@ def test_the_end_of_a_response_without_the_response_is_none(kind):
     ],
 )  # fmt: skip
 def test_how_the_last_answer_ended(finish, code):
-    found = ending(finish)
+    found = failure_of_finish(finish)
     assert (found and found.code) == code
 
 
