@@ -1,1 +1,1 @@
-"""Entries of `assert:`, templates, and checks of assertion lists."""
+"""Entries of `assert:` lists and templates, and the judges and embedders that they need."""

@@ -1,7 +1,4 @@
-"""The entries of an `assert:` list, in each of their five forms, as assertions ready to grade (SPEC section 7).
-
-The templates that `include:` entries name are read here too (SPEC section 7.3).
-"""
+"""Reads the entries of `assert:` lists in each of their five forms (SPEC section 7), and templates (section 7.3)."""
 
 from __future__ import annotations
 
@@ -42,8 +39,8 @@ class AssertionReader:
     """Reads the assertion lists of one suite.
 
     Attributes:
-        types: the assertion types in reach.
-        renders: a template contains placeholders, so its entries depend on a case's variables.
+        types: the available assertion types.
+        renders: whether a template contains placeholders, so that its entries depend on a case's variables.
     """
 
     def __init__(self, types: AssertionTypes) -> None:
@@ -53,10 +50,10 @@ class AssertionReader:
         self._extra_keys: dict[str, ExtraKeys] = {}
 
     def entries(self, node: Node, reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
-        """The assertions of a list, includes expanded in place. What is wrong is reported and left out.
+        """The assertions of a list, with includes expanded in place. Invalid entries are reported and omitted.
 
         Raises:
-            RuntimeError: an entry would be left out in silence, which is a bug: a case must never pass for it.
+            RuntimeError: an entry would be omitted without an error, so that a case could pass. This is a bug.
         """
         report = reading.report
         if not isinstance(node, ListNode):
@@ -92,14 +89,14 @@ class AssertionReader:
         return Result(tuple(found), valid)
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
-        """One llm-rubric over a value (a text or a list), or else over the case's criteria."""
+        """An llm-rubric with a text or a list as its value, or with the case's criteria if `node` is None."""
         pairs: dict[str, Node] = {} if node is None else {"value": node}
         extra = _RUBRICS if isinstance(node, ListNode) else EXTRA_KEYS
         item = MapNode(pairs, dict.fromkeys(pairs, at.at), at.at)
         return self.types.read(TypedForm(RUBRIC, item, pairs, extra=extra), reading)
 
     def _entry(self, item: ListNode | MapNode, reading: Reading) -> AssertionEntry | None:
-        """One entry that is no sentence; None where it is wrong, which is reported."""
+        """The assertion of an entry that is not a sentence, or None after reporting what is wrong."""
         if isinstance(item, ListNode):
             reading.report.error("bad-assertion", item, "an assertion is a sentence or a mapping, found a list")
             return None
@@ -124,12 +121,12 @@ class AssertionReader:
         return entries._replace(valid=entries.valid and not extra)
 
     def _is_sentence(self, item: Scalar, reading: Reading) -> bool:
-        """Whether a text is a sentence for the judge; reported where it is not."""
+        """Whether a text is a sentence for the judge; if not, this is reported."""
         text = item.value
         if not isinstance(text, str) or not text.strip():
             reading.report.unfit(item, "an assertion is a sentence or a mapping", "bad-assertion")
             return False
-        # what is no word is no name of a type, so that none is searched for
+        # only a single word can be the name of a type; looking up anything else is slow
         if _WORD.fullmatch(text.strip()) and self.types.knows(text):
             message = f"'{text}' is the name of an assertion type, not a sentence to grade"
             reading.report.error("bare-type", item, message, hint=f"write 'type: {text}'")
@@ -145,7 +142,7 @@ class AssertionReader:
         return True
 
     def _one_key(self, item: MapNode, reading: Reading) -> TypedForm | None:
-        """The same entry with its type written out; None where it names no type, or several, which is reported."""
+        """A one-key entry with its type written out, or None after reporting that it names no type or several."""
         candidates = [key for key in item.items if key not in SETTING_KEYS and not key.startswith("x-")]
         known = [key for key in candidates if self.types.knows(key)]
         if len(known) == 1 and len(candidates) == 1:
@@ -209,10 +206,7 @@ class AssertionReader:
         self.types.report_unknown(key, at, reading)
 
     def _template(self, node: Node, reading: Reading) -> tuple[ListNode, Reading] | None:
-        """The entries of the template that an `include:` means, and how to read them.
-
-        None when something is wrong, which is then reported.
-        """
+        """The entries of an included template and the context to read them in, or None after reporting errors."""
         if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
             reading.report.unfit(node, "'include' takes a name or a path", "bad-include")
             return None
@@ -230,37 +224,37 @@ class AssertionReader:
                 reading.report.add(found)
         entries, errors = self._templates[path]
         for found in errors:
-            reading.report.add(found)  # again: an entry that is missing never goes unsaid
+            reading.report.add(found)  # again at every include: each omitted entry needs an error
         if entries is None:
             return None
         placeholders = holds_placeholder(entries)
         self.renders |= placeholders
         renders = reading.renders or (placeholders and not chain.alone)
-        # what .agentv holds is the project's own, whoever names it
+        # a template in .agentv belongs to the project, even if data includes it
         data = reading.data and NAME.fullmatch(node.text.strip()) is None
         return entries, replace(reading, chain=chain, renders=renders, data=data)
 
 
 _BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?P<colon>:)?\s*(?<=[\s:])(?P<value>\S.*)", re.DOTALL)
 _VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
-"""A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
+"""A quoted text or a number with nothing after it: `Contains 3 reasons` is a sentence."""
 
 _VERBS = frozenset({"contains", "equals", "icontains", "regex"})
-"""Names of types behind which one word alone, as in `contains hello`, is a value."""
+"""Names of types after which a single word is a value, as in `contains hello`."""
 
 _LONGEST = 61
-"""Characters of the value that the hint shows."""
+"""Maximum number of characters of the value that the hint shows."""
 
 
 def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, str] | None:
-    """The name at the start of a sentence, and the entry that was probably meant; None if it is a sentence.
+    """The type at the start of a sentence and the entry that was probably meant, or None if it is a real sentence.
 
-    An English word, such as `contains`, is not enough: a value has to follow it, or one word that ends
-    the text, as in `contains hello`. No sentence starts with `not_contains`, or with a type and a colon.
+    An English word such as `contains` is not enough: a quoted text, a number or a single last word must follow, as in
+    `contains hello`. No sentence starts with `not_contains`, or with a type and a colon.
 
     Args:
         sentence: as authored.
-        known: whether a name is that of an assertion type.
+        known: whether a text is the name of an assertion type.
     """
     found = _BEGIN.fullmatch(sentence.strip())
     if found is None:
@@ -278,7 +272,7 @@ _OWN_FORMS = ("type", "include")
 
 
 def _spells_options(value: MapNode, named: NamedType) -> bool:
-    """Whether a mapping holds the options of a type, and is not the value of one of them."""
+    """Whether a mapping contains the options of a type, as opposed to the value of its main option."""
     if named.schema is not None:
         return not named.schema.takes_json and value.items.keys() <= (named.schema.rules.keys() | SETTING_KEYS)
     options = getattr(named.type, "options", None)
@@ -286,18 +280,18 @@ def _spells_options(value: MapNode, named: NamedType) -> bool:
 
 
 DEPTH = 3
-"""Levels of includes; the eval file's own is the first."""
+"""Maximum number of nested includes; the one in the eval file is the first."""
 
 _SUFFIXES = (".yaml", ".yml")
 
 NAME = lazy_pattern(r"[^./\\][^/\\]*|(?:[^./\\][^/\\]*/)+[^./\\][^/\\]*(?<!\.yaml)(?<!\.yml)")
-"""A template's name: without a slash, or with folders in `.agentv/templates` and no suffix. All else is a path."""
+"""A template's name: no slash, or folders in `.agentv/templates` and no suffix. Everything else is a path."""
 
 _URL = lazy_pattern(r"\w[\w+.-]*://")
 
 
 def _can_be_included(chain: Chain, reading: Reading) -> bool:
-    """Whether these templates include each other or go too deep, which is said at the eval file's own include."""
+    """Whether a template may be included; cycles and too many levels are reported at the include in the eval file."""
     path = chain.paths[-1]
     trail = " → ".join(f"{name} ({shown(at)})" for name, at in zip(chain.names, chain.paths, strict=True))
     if path in chain.paths[:-1]:
@@ -311,7 +305,7 @@ def _can_be_included(chain: Chain, reading: Reading) -> bool:
 
 
 def load_template(path: str, node: Scalar | None, reading: Reading) -> ListNode | None:
-    """The entries of a template file; None when something is wrong with its shape, which is then reported."""
+    """The list of entries in a template file, or None after reporting that the file is invalid."""
     text = reading.text_of(path, node or Scalar(path, shown(path), _top(path)))
     if text is None:
         return None
@@ -370,8 +364,8 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
 
 
 def _nearest(written: str, homes: Iterable[Path]) -> str | None:
-    """The hint with the nearest name of a template."""
-    name = os.path.splitext(written)[0]  # noqa: PTH122  # a text
+    """A hint with the most similar template name, or None."""
+    name = os.path.splitext(written)[0]  # noqa: PTH122
     return did_you_mean(name, [one for home in homes for one in templates_in(str(home))])
 
 

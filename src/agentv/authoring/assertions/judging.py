@@ -1,4 +1,4 @@
-"""Requirements of assertions: a judge, or a target that embeds (SPEC section 9)."""
+"""The models that assertions need: judges, and targets that compute embeddings (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such 
 
 
 _FEWEST = 2
-"""Answers that can be compared."""
+"""Minimum number of answers to compare."""
 
 
 def judges(entry: AssertionEntry) -> bool:
-    """Whether this entry, or one inside it, needs the name of a judge."""
+    """Whether this entry, or one nested in it, needs a judge."""
     inner = (one.assertion for one in entry.nested())
     return any(isinstance(one, DeclaredAssertion) and one.needs_judge for one in inner)
 
 
 class _Unnamed(Struct, frozen=True):
-    """An entry that needs an embedder and names none, and what its case says of itself."""
+    """An entry that needs a model but names none, with the target and judge that its case names."""
 
     span: Span | None
     target: TargetSpec | None
@@ -51,14 +51,15 @@ class Judging(Struct):
     """Judges and embedders that entries name, and entries that need one but name none.
 
     Attributes:
-        named, embedders: judges and embedders that entries name.
+        named, embedders: judges and embedders that entries name → the first entry that does.
+        unnamed: the first entry that needs a judge that neither it nor its case names.
         of_cases: judge → a case's own target that names this judge.
         keyless: cases' own judges that lack a key, by name.
-        needed: an entry needs a judge.
-        question: the first case that calls the suite's judge.
-        comparing: for each kind of case, the first entry that compares answers: why it cannot, whether it has its own
-            target.
-        indifferent: types of assertions that need no model, and need not be looked at again.
+        needed: whether an entry needs a judge.
+        question: the first case that calls the judge instead of a target.
+        comparing: (why the answers cannot be compared, or None; whether the case has its own target) → the first such
+            entry that compares answers.
+        indifferent: types of assertions that need no model, and need not be checked again.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
@@ -76,9 +77,13 @@ class Judging(Struct):
     def look(
         self, entry: AssertionEntry, *, target: TargetSpec | None, judge: TargetSpec | None, alone: str | None = None
     ) -> None:
-        """One more entry of a case, which may have a target and a judge of its own.
+        """Record what an entry needs.
 
-        `alone`: why its answers can be compared with no others, such as that the case has turns.
+        Args:
+            entry: an entry of a case.
+            target: the case's own target, if any.
+            judge: the case's own judge, if any.
+            alone: why its answer cannot be compared with others, such as that the case has turns; None if it can.
         """
         kind = type(entry.assertion)
         flags = (getattr(kind, flag, False) is not False for flag in ("needs_judge", "needs_embedder"))
@@ -87,7 +92,7 @@ class Judging(Struct):
             return
         inner = entry.inner
         for child in inner:
-            child = child if child.span is not None else structs.replace(child, span=entry.span)  # noqa: PLW2901  # an aggregator
+            child = child if child.span is not None else structs.replace(child, span=entry.span)  # noqa: PLW2901
             self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
         if inner:
             return
@@ -105,32 +110,32 @@ class Judging(Struct):
             self._embedding.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
 
     def ask(self, span: Span) -> None:
-        """A case that asks the judge in force, instead of a target."""
+        """Record a case that calls the judge instead of a target."""
         self.needed = True
         self.question = self.question or span
 
     @property
     def _nameless(self) -> Span | None:
-        """What needs the judge that the suite, the target or the project names."""
+        """Position of an entry or case that needs the judge of the suite, target or project, or None."""
         return self.unnamed or self.question
 
     @property
     def asks_suite(self) -> bool:
-        """Whether an entry leaves the choice of the judge or embedder to the suite, its target or the project."""
+        """Whether something needs the judge or embedder that the suite, its target or the project names."""
         return self._nameless is not None or bool(self._embedding)
 
     def resolve(
         self, suite: Suite, registry: TargetRegistry, reading: Reading, *, nameless: Severity | None
     ) -> dict[str, TargetSpec]:
-        """The judges and embedders that assertions and targets name, by their names.
+        """The judges and embedders that assertions and targets name, by name.
 
-        Reports where none is named at all, and targets that cannot do what they are named for.
+        Missing judges are reported, and targets that cannot be used as a judge or embedder.
 
         Args:
-            suite: with its targets and judge.
-            registry: of the targets that a name can mean.
-            reading: of the suite.
-            nameless: severity of an assertion that needs a judge where none is named; None: not reported.
+            suite: the suite with its targets and judge.
+            registry: the targets that can be named.
+            reading: context of the suite.
+            nameless: severity of the diagnostic that no judge is named; None to omit it.
         """
         wanted: dict[str, Node | None] = {
             name: Scalar(name, name, span) if span else None for name, span in {**self.embedders, **self.named}.items()
@@ -165,9 +170,9 @@ class Judging(Struct):
         return specs
 
     def judge_by_key(self, suite: Suite, registry: TargetRegistry, reading: Reading) -> TargetSpec | None:
-        """The small model of the one provider whose key is set, where a judge is needed and none is named.
+        """The small model of the only provider whose API key is set, if a judge is needed and none is named.
 
-        Never where `CI` is set: what grades there must not depend on which keys a machine has.
+        None if `CI` is set: the judge in CI must not depend on which keys a machine has.
         """
         if self._nameless is None or _names_judge(suite) or reading.scope.env.get("CI", "").strip():
             return None
@@ -182,7 +187,14 @@ class Judging(Struct):
     def _resolved(
         self, wanted: Mapping[str, Node | None], names: Container[str], registry: TargetRegistry, reading: Reading
     ) -> dict[str, TargetSpec]:
-        """The targets of these names. `names`: of the judges that targets name, those that will be asked."""
+        """The targets with these names.
+
+        Args:
+            wanted: name → node that names it, if any.
+            names: the judges named by targets that will be called; errors about the others are not reported.
+            registry: the targets that can be named.
+            reading: context of the suite.
+        """
         found = {}
         for name, at in wanted.items():
             own, named = Report(), name in self.named or name in self.embedders
@@ -201,7 +213,7 @@ class Judging(Struct):
     def need_embedder(
         self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading, severity: Severity = "error"
     ) -> None:
-        """Report entries that need a target that embeds and have none, given what `resolve` found."""
+        """Report entries that need a target that computes embeddings but have none. `specs`: result of `resolve`."""
         for one in self._embedding.values():
             for target in (one.target,) if one.target is not None else suite.targets:
                 of_target = specs.get(target.judge) if target.judge else None
@@ -216,13 +228,13 @@ class Judging(Struct):
                     break
 
     def need_comparison_group(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
-        """Report entries that compare answers where there is one alone, or where that is not built.
+        """Report entries that compare answers although there is only one answer, or comparing is not supported.
 
         Args:
-            suite: with its targets and prompts.
-            reading: of the suite.
-            for_run: the targets are those that will be asked.
-            flagged: they win over those that cases have for themselves.
+            suite: the suite with its targets and prompts.
+            reading: context of the suite.
+            for_run: the suite's targets are the ones that will be called.
+            flagged: the suite's targets override those of cases.
         """
         for (alone, own_target), entry in self.comparing.items():
             targets = 1 if own_target and not flagged else len(suite.targets)
@@ -237,7 +249,7 @@ class Judging(Struct):
                 reading.report.error("nothing-to-choose", entry.span, message, hint=hint)
 
     def used(self, suite: Suite, judges: Mapping[str, TargetSpec]) -> Iterator[TargetSpec]:
-        """Judges and embedders that the suite's assertions will call, out of those by their names and its own."""
+        """The judges and embedders that the suite's assertions will call. `judges`: result of `resolve`."""
         yield from (judges[name] for name in self.embedders if name in judges)
         embedded = bool(self._embedding) and not all(target.embeds for target in suite.targets)
         if not self.needed and not embedded:
@@ -256,7 +268,7 @@ class Judging(Struct):
     def _refuse(
         self, suite: Suite, specs: Mapping[str, TargetSpec], wanted: Mapping[str, Node | None], reading: Reading
     ) -> None:
-        """Report targets that are named to embed and do not, and those that are named to answer and only embed."""
+        """Report embedders that compute no embeddings, and targets and judges that compute nothing else."""
         for name in self.embedders.keys() & specs.keys():
             if not specs[name].embeds:
                 message = f"'{name}' does not compute embeddings"
@@ -271,11 +283,11 @@ class Judging(Struct):
 
 
 def keyed_models(providers: Registry[Provider], env: Mapping[str, str]) -> tuple[Mapping[str, str], str]:
-    """Small models of the built-in providers with an API key, in their order, and an example of one for messages.
+    """Small models of the built-in providers that need an API key, in the order of the registry.
 
     Returns:
-        Variable → `provider:model`, of the providers whose key is set; empty where no model is known by its name.
-        One of these, else that of the first provider.
+        Variable that is set → `provider:model`, or "" if no small model of the provider is known; and an example of a
+        model for messages: one whose key is set, or else the first provider's.
     """
     keyed: dict[str, str] = {}
     models: list[str] = []
@@ -297,7 +309,7 @@ def _names_judge(suite: Suite) -> bool:
 
 
 def _note(entry: AssertionEntry, option: str, named: dict[str, Span | None]) -> bool:
-    """Whether an entry names what it calls, which is noted."""
+    """Whether an entry names its judge or embedder; if so, record the name in `named`."""
     name: Any = getattr(entry.assertion, option, None)
     if not isinstance(name, str):
         return False

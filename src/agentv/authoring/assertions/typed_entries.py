@@ -1,4 +1,4 @@
-"""The assertion types in reach of a suite, by all names, and entries whose type is written out (SPEC section 7)."""
+"""The assertion types that a suite can use, by all their names, and entries with `type:` (SPEC section 7)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OF_OTHERS = {
     **dict.fromkeys(("tool-correctness", "tool-call-accuracy"), "did you mean 'tool-trajectory'?"),
     **dict.fromkeys(("toxicity", "bias", "moderation", "pii", "harmful", "summarization", "g-eval"), _RUBRIC),
 }
-"""What people and other programs call a type → the hint at one that is unknown."""
+"""Name that other tools or authors use for a type → hint for this unknown name."""
 
 
 class NamedType(NamedTuple):
@@ -62,9 +62,9 @@ class NamedType(NamedTuple):
 
     Attributes:
         type: None if no type has this name.
-        inverted: the name starts with `not-`.
+        inverted: whether the name starts with `not-`.
         schema: the declared options; None for a custom type.
-        better: the name of which this is an older spelling; None: it is no older one.
+        better: the canonical name, if this is an older spelling; otherwise None.
     """
 
     type: AnyType | None
@@ -74,11 +74,11 @@ class NamedType(NamedTuple):
 
 
 class AssertionTypes(Struct, frozen=True):
-    """The assertion types of one suite, which also read the entries whose type is written out.
+    """The assertion types of one suite; also reads entries with `type:`.
 
     Attributes:
-        built_in: those that come with agentv, and those of plugins.
-        custom: those of the project's `.agentv/assertions`.
+        built_in: types from agentv and from plugins.
+        custom: types from the project's `.agentv/assertions`.
     """
 
     built_in: Registry[AssertionType]
@@ -88,7 +88,7 @@ class AssertionTypes(Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """Every name of a type that may be written here, older ones and those to come too."""
+        """Every type name that can be written, including older spellings and types that are not supported yet."""
         return [*self.built_in.names, *self.custom.types, *ASSERTION_TYPES, *sorted(self.built_in.not_yet)]
 
     def find(self, written: str) -> NamedType:
@@ -116,27 +116,27 @@ class AssertionTypes(Struct, frozen=True):
         return found
 
     def knows(self, written: str) -> bool:
-        """Whether a text is the name of a type, supported or not."""
+        """Whether a text is the name of a type, even of one that cannot be used."""
         if self.find(written).type is not None:
             return True
         name = type_name(written)[0]
         return name in self.built_in.not_yet or self.built_in.problem(name) is not None
 
     def takes(self, name: str, option: str) -> bool:
-        """Whether a type has an option, under any spelling of the type."""
+        """Whether a type, by any of its names, has an option."""
         named = self.find(name)
         if named.schema is not None:
             return option in named.schema.rules
         return named.type is not None and option in (getattr(named.type, "options", None) or ())
 
     def short(self, name: str) -> str | None:
-        """The option of a type that a lone value fills."""
+        """The option that the value sets in the short form of a type, or None."""
         named = self.find(name)
         found: str | None = getattr(named.type if named.schema is None else named.schema.cls, "short", None)
         return found and found.rstrip("_")
 
     def report_unknown(self, written: str, at: Node, reading: Reading) -> None:
-        """Report a name that no type has, with the likely fix."""
+        """Report an unknown type name, or one that cannot be used, with the likely fix."""
         name, inverted = type_name(written)
         if name in self.built_in.not_yet:
             reading.report.error("not-yet", at, f"the assertion type '{name}' is recognized but not supported yet")
@@ -147,7 +147,7 @@ class AssertionTypes(Struct, frozen=True):
             return
         for file, issue in self.custom.issues:
             if issue.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
-                reading.report.error(issue.code, Span(file, 1, 1, 1, 2), issue.message)  # again: it is the reason
+                reading.report.error(issue.code, Span(file, 1, 1, 1, 2), issue.message)  # again, as the cause
                 return
         hint = _OF_OTHERS.get(name) or did_you_mean(name, self.names)
         if hint and inverted:
@@ -158,7 +158,7 @@ class AssertionTypes(Struct, frozen=True):
         reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
 
     def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
-        """The assertion; None where anything is wrong with it, which is reported."""
+        """The assertion, or None after reporting what is wrong with it."""
         kind, inverted, schema, better = self.find(form.written)
         if kind is None:
             self.report_unknown(form.written, form.at, reading)
@@ -172,7 +172,7 @@ class AssertionTypes(Struct, frozen=True):
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
         options: Mapping[str, Node] | None = pairs
-        if not pairs.keys() <= _TYPE_AND_VALUE:  # most entries are no more than a type and its value
+        if not pairs.keys() <= _TYPE_AND_VALUE:  # most entries have no other keys: keep them fast
             settings = _settings(pairs, form.item, schema, reading)
             options = pairs if schema is None else _options(form, schema, reading)
         if inverted and settings is not None:
@@ -184,7 +184,7 @@ class AssertionTypes(Struct, frozen=True):
         if assertion is INVALID or assertion is None or settings is None:
             return None
         entry = AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
-        for one in (entry, *entry.inner) if schema is not None else ():  # its aggregator has secrets, too
+        for one in (entry, *entry.inner) if schema is not None else ():  # an inner aggregator can have secrets, too
             if one.plugin or getattr(one.assertion, "runs_code", False):
                 reading.secrets.update(_secrets_of(one.assertion))
         return entry
@@ -197,7 +197,7 @@ class AssertionTypes(Struct, frozen=True):
         form: TypedForm,
         reading: Reading,
     ) -> Any:
-        """The options as the type makes them; INVALID where they are wrong, which is reported."""
+        """The assertion made from the options, or INVALID after reporting what is wrong with them."""
         if schema is None:
             warn_of_loser(self.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
             return _open(kind, form.pairs, form.item, reading)  # type: ignore[arg-type]
@@ -216,7 +216,7 @@ class AssertionTypes(Struct, frozen=True):
 
 _TIME_LIMIT = "timeout"
 _PASS_MARKS = ("threshold", "passthreshold", "minimumscore")
-"""Keys that are a mark to reach in other types, and only data for the author's code here."""
+"""Keys that set a pass mark in other types, but are passed on to user code by a type with an `extra_option`."""
 
 
 def with_extra_option(
@@ -224,15 +224,17 @@ def with_extra_option(
 ) -> Mapping[str, Node] | None:
     """The options of an entry, with unknown keys moved into the mapping that the type declares for them.
 
-    A key that is close to an option stays, to be reported: a misspelt `required` must not disappear. None if a key is
-    in both places, which is reported.
+    A key similar to an option stays, so that it is reported: a misspelt `required` must not disappear.
 
     Args:
         pairs: the keys of the entry.
         item: the entry as authored.
-        schema: of the options of its type.
+        schema: schema of the type's options.
         settings: keys that every assertion accepts.
-        reading: of the case.
+        reading: context of the case.
+
+    Returns:
+        The options, or None after reporting a key that is in both places.
     """
     option = getattr(schema.cls, "extra_option", None)
     if option is None:
@@ -260,7 +262,7 @@ def with_extra_option(
 
 
 def _is_extra(key: str, known: Collection[str]) -> bool:
-    """Whether a key is neither known nor one edit away from a known one, however its words are joined."""
+    """Whether a key is neither known nor, ignoring `-`, `_` and case, within one edit of a known key."""
     if key in known or key.startswith("x-") or MEANT.get(key) in known:
         return False
     joined = _without_dashes(key)
@@ -268,7 +270,7 @@ def _is_extra(key: str, known: Collection[str]) -> bool:
 
 
 def _one_edit(one: str, other: str) -> bool:
-    """Whether two names are the same, or one edit away from each other."""
+    """Whether two names are equal or differ by one edit."""
     from rapidfuzz.distance import OSA
 
     return OSA.distance(one, other) <= 1
@@ -280,13 +282,13 @@ def _without_dashes(key: str) -> str:
 
 _SETTINGS = shape_of(AuthoredSettings)
 SETTING_KEYS = frozenset(_SETTINGS.rules)
-"""Keys that every assertion takes."""
+"""Keys that every assertion accepts."""
 
 EXTRA_KEYS = ExtraKeys(listed=tuple(_SETTINGS.names), hinted=tuple(SETTING_KEYS), passed="type")
-"""What may stand beside the options of a type."""
+"""Keys that are allowed next to the options of a type."""
 
 RUBRIC = "llm-rubric"
-"""The type whose entries take the judge prompt that holds for all of them."""
+"""The type to which a suite's or case's judge prompt and other options for rubrics apply."""
 
 _TYPE_AND_VALUE = frozenset({"type", "value"})
 _INVERTED = AssertionSettings(negate=True)
@@ -294,14 +296,14 @@ _NOT_OWN = SETTING_KEYS | {"type", "config"}
 
 
 class TypedForm(Struct, frozen=True):
-    """An entry with its type written out, the canonical form of all others.
+    """An entry with its type written out: the canonical form, to which the others are converted.
 
     Attributes:
-        written: the name of the type.
-        item: the mapping that was written, for positions.
+        written: the name of the type, as authored.
+        item: the authored mapping, for positions.
         pairs: options by key.
-        type_node: position of the type's name; None if a key names it.
-        extra: further keys that are allowed there.
+        type_node: value of `type`; None if a key is the type's name.
+        extra: further keys that are allowed.
     """
 
     written: str
@@ -312,7 +314,7 @@ class TypedForm(Struct, frozen=True):
 
     @property
     def at(self) -> Node:
-        """Position of the type's name."""
+        """The node that names the type, for positions."""
         return self.type_node or key_node(self.written, self.item)
 
 
@@ -322,11 +324,11 @@ def key_node(key: str, item: MapNode) -> Scalar:
 
 
 _SHARED = 1000
-"""Different assertions of which equal ones are the same object; most files say some of theirs again in every case."""
+"""Maximum number of assertions kept to share with equal entries; most files repeat some entries in every case."""
 
 
 def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, str | None] | None:
-    """What makes the assertion of an entry, if its text alone does; None where more does, such as a file."""
+    """A key that is equal for entries with equal assertions; None if they depend on more than text, such as a file."""
     if not getattr(schema.cls, "of_text_alone", False) or not options.keys() <= _TYPE_AND_VALUE:
         return None
     value = options.get("value")
@@ -338,7 +340,7 @@ def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, s
 
 
 def _named(form: TypedForm, reading: Reading) -> TypedForm:
-    """The entry with its `id`, which AgentV's files give assertions, as the name."""
+    """The entry with its `id`, as assertions in AgentV's files have, renamed to `name`."""
     at, pairs = form.item.keys["id"], {**form.pairs}
     if form.pairs.keys() & {"name", "metric"}:
         del pairs["id"]
@@ -352,7 +354,7 @@ def _named(form: TypedForm, reading: Reading) -> TypedForm:
 
 
 def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, reading: Reading) -> TypedForm:
-    """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
+    """The entry with `options` and `id` translated, and with the suite's options for its type as defaults."""
     if schema is not None and "options" in form.pairs and "options" not in schema.rules:
         inner, report = form.pairs["options"], reading.report
         pairs = {key: node for key, node in form.pairs.items() if key != "options"}
@@ -384,7 +386,7 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
 
 
 def _joined(assertion: Any, reading: Reading) -> Any:
-    """A rubric whose own preprocessors come before those of the suite: the first one of a type is used."""
+    """The rubric with the suite's preprocessors after its own: the first one for a media type is used."""
     shared, _ = reading.rubric.get("preprocessors", ((), None))
     own = getattr(assertion, "preprocessors", None)
     if not own or not shared or own is shared:
@@ -408,7 +410,7 @@ def _settings(
 
 
 def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
-    """The assertion of a custom type: its author's own keys, with those under `config` merged in."""
+    """The assertion of a custom type, from all its keys and those under `config`; INVALID after reporting errors."""
     own = {
         key: reading.rendered(node) for key, node in pairs.items() if key not in _NOT_OWN and not key.startswith("x-")
     }
@@ -442,7 +444,7 @@ def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, rea
 
 
 def _options(form: TypedForm, schema: OptionsSchema, reading: Reading) -> dict[str, Node] | None:
-    """What the type declares, without the keys that every assertion takes; None where a key stands twice."""
+    """The type's own options, without settings of every assertion, or None after reporting a key that is set twice."""
     pairs = with_extra_option(form.pairs, form.item, schema, SETTING_KEYS, reading)
     if pairs is None:
         return None
@@ -450,7 +452,7 @@ def _options(form: TypedForm, schema: OptionsSchema, reading: Reading) -> dict[s
 
 
 def _secrets_of(assertion: Any) -> Iterator[str]:
-    """What an assertion with code or a server of the user's must keep to itself: headers, arguments, an address."""
+    """Secrets in the options of an assertion that runs user code or calls a user's server, such as in headers."""
     for name in options_of(assertion) if is_declared(assertion) else ():
         value = getattr(assertion, name)
         if isinstance(value, (str, list, tuple, Mapping)):
@@ -465,7 +467,7 @@ def made_by_plugin(
     reading: Reading,
     extra: ExtraKeys,
 ) -> Any:
-    """The options of an entry; INVALID if they are invalid, or if the plugin's code raises."""
+    """The assertion made by a plugin's type, or INVALID after reporting bad options or an exception of its code."""
     try:
         with foreign_code("bad-plugin", plugin.title):
             made = shape.decode(options, item, reading, plugin.title, extra=extra)
@@ -481,7 +483,7 @@ def made_by_plugin(
 
 
 def warn_of_loser(plugin: Plugin | None, file: object, reading: Reading) -> None:
-    """Say once that a file of the project's own wins over a plugin of its name, where there is one."""
+    """Warn that a file of the project replaces a plugin of the same name, if there is such a plugin."""
     if plugin is None or not isinstance(file, str):
         return
     message = f"{plugin.title} is not used: {shown(file)} has this name and is used instead"

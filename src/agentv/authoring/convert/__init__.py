@@ -1,1 +1,1 @@
-"""Authored files in other formats, and other tools' files as ours."""
+"""Conversion of eval files to other formats, and of other tools' files to eval files."""

@@ -1,4 +1,4 @@
-"""Authored nodes written as YAML, JSON Lines, Python or CSV: the same values, with the comments of their file.
+"""Writes authored nodes as YAML, JSON Lines, Python or CSV: the same values, in YAML with the original's comments.
 
 A path in an eval file is relative to the file that contains it (SPEC section 5). Cases that were gathered from several
 files are written into one, so their paths and inputs change.
@@ -41,7 +41,7 @@ _OPENING = re.compile(r"\{[{%]")
 
 
 def literal(node: Node) -> Node:
-    """The node, with every text escaped so that rendering gives the text itself."""
+    """The node with every text escaped, so that rendering gives the original text."""
     if isinstance(node, ListNode):
         return ListNode([literal(item) for item in node.items], node.at)
     if isinstance(node, MapNode):
@@ -53,14 +53,14 @@ def literal(node: Node) -> Node:
 
 
 WIDTH = 110
-"""Columns of a line, where what is written can be broken."""
+"""Maximum length of a line, in columns, if it can be broken."""
 
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _TAG_OF = {bool: "bool", int: "int", float: "float", type(None): "null"}
 
 
 def yaml_text(items: Mapping[str, Node]) -> str:
-    """A mapping as a YAML file: blocks, texts of several lines as such, and quotes where YAML 1.1 would misread."""
+    """A mapping as YAML in block style, with literal blocks for multi-line texts, and quotes against YAML 1.1."""
     import yaml
 
     class Dumper(yaml.CSafeDumper):
@@ -96,7 +96,7 @@ def _yaml_node(node: Node) -> Any:
 
 
 def jsonl_text(cases: Iterable[Node]) -> str:
-    """A case a line."""
+    """The cases as JSON Lines, one per line."""
     encode = msgspec.json.Encoder().encode
     return "".join(f"{encode(_json_value(case)).decode()}\n" for case in cases)
 
@@ -118,12 +118,12 @@ def python_text(items: Mapping[str, Node]) -> str:
 
 
 def _literal(value: Any, depth: int, room: int) -> str:
-    """A value as Python is formatted by hand: on one line where it fits, else a part a line.
+    """A Python literal, on one line if it fits, or else with one item per line.
 
     Args:
         value: plain data.
         depth: levels of indentation.
-        room: columns that are left on the line.
+        room: remaining columns on the line.
     """
     line = repr(value)
     if depth and len(line) < room and "\\n" not in line:
@@ -148,7 +148,7 @@ _BESIDE = re.compile(r"\s(#.*)$")
 
 
 class _Comment(NamedTuple):
-    """A comment, and the line that it is about: its own, or the next one that is not a comment."""
+    """A comment and the line to which it applies: its own, or the next one with code."""
 
     text: str
     line: int
@@ -158,10 +158,10 @@ def with_comments(text: str, made: Mapping[str, Node], root: Node, original: str
     """The text of a generated YAML file with the comments of the original.
 
     Args:
-        text: of the new file.
-        made: root node of the new file; its nodes have their positions in the original.
-        root: of the original.
-        original: its text.
+        text: text of the new file.
+        made: top-level items of the new file; the nodes have their positions in the original.
+        root: root node of the original.
+        original: text of the original.
     """
     path = span_of(root.at).file
     comments = list(_comments(original.splitlines(), root))
@@ -202,7 +202,7 @@ def _comments(lines: list[str], root: Node) -> Iterator[_Comment]:
 
 
 def _texts(root: Node) -> tuple[set[int], dict[int, int]]:
-    """The lines inside texts of several lines, and in which column the last text of each other line ends."""
+    """The lines inside multi-line scalars, and for each other line, the column where its last scalar ends."""
     inside: set[int] = set()
     ends: dict[int, int] = {}
     stack = [root]
@@ -222,7 +222,7 @@ def _texts(root: Node) -> tuple[set[int], dict[int, int]]:
 
 
 def _entries(made: Node, found: Node, path: str) -> Iterator[tuple[int, int]]:
-    """The lines of each entry: in the original, and in the new file."""
+    """For each entry, its line in the original and its line in the new file."""
     if isinstance(made, MapNode) and isinstance(found, MapNode):
         for key, item in made.items.items():
             if key in found.items:
@@ -244,17 +244,17 @@ _SCHEME = "file://"
 
 
 class FoundPaths(Struct):
-    """The paths that a suite was found to mention, with the files that they mean.
+    """The paths in a suite, with the files to which they resolve.
 
     Attributes:
-        elsewhere: paths are not relative to the file that mentions them, as in the tests of a skill.
+        elsewhere: whether paths may not be relative to the file that contains them, as in the tests of a skill.
     """
 
     elsewhere: bool = False
     _found: dict[tuple[str, Span], str] = field(default_factory=dict)
 
     def add(self, written: str, at: Span, found: str) -> None:
-        """Remember one; a path from the repository's root is the same everywhere."""
+        """Record a path, unless it starts at the repository's root and so never needs rewriting."""
         bare = written.removeprefix(_SCHEME)
         if not bare.startswith("/"):
             self._found[bare, at] = found
@@ -278,7 +278,7 @@ class FoundPaths(Struct):
 
 
 def _paths_in(text: str) -> Iterator[tuple[str, str]]:
-    """What of a text may be a path, and what follows it: `file.py:function` names a function behind one."""
+    """The parts of a text that may be a path, each with the rest: `file.py` and `:function` in `file.py:function`."""
     bare = text.strip().removeprefix(_SCHEME)
     yield bare, ""
     path, colon, name = bare.rpartition(":")
@@ -292,13 +292,13 @@ def _relative(found: str, to: Path) -> str:
 
 
 _TURNS = frozenset({"turns", "mode"})
-"""Keys of a case that says in its turns what is asked."""
+"""Keys of a case whose turns contain its input."""
 
 
 def with_inputs(head: Mapping[str, Node], cases: list[MapNode]) -> tuple[Mapping[str, Node], list[MapNode]]:
-    """The suite with the suite's `input` copied into every case, if its rows of variables use it.
+    """The header and the cases, with the suite's `input` moved from the header into each case, before its own input.
 
-    The suite's `input` is then removed from the header, because it would precede each.
+    Unchanged if every case has an input of its own, or the suite has `prompts`.
     """
     key = next((key for key in SUITE.spelled("input") if key in head), None)
     if key is None or is_empty(head[key]) or "prompts" in head or all(_has_own(case) for case in cases):
@@ -347,12 +347,12 @@ _MARK = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Table(Struct, frozen=True):
-    """Cases as rows.
+    """Cases as rows of a CSV file.
 
     Attributes:
-        text: the CSV file.
-        head: the keys of its sidecar.
-        unsaid: id of a case, and the key of it that has no form in a row; the table is of no use then.
+        text: content of the CSV file.
+        head: items of its sidecar.
+        unsaid: (id of a case, key that cannot be written in a row); if there are any, the table is incomplete.
     """
 
     text: str
@@ -361,7 +361,7 @@ class Table(Struct, frozen=True):
 
 
 def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
-    """The rows and the sidecar of a suite."""
+    """The CSV file and the sidecar of a suite."""
     rows = [_Row(case) for case in cases]
     for row in rows:
         row.fill()
@@ -381,13 +381,13 @@ def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
 
 
 def _place(name: str) -> tuple[bool, int]:
-    """Expected first, by their numbers; a threshold behind what it is for."""
+    """Sort key of a column: `__expected` columns and their thresholds by number, then metadata."""
     number = re.search(r"expected(\d+)", name)
     return name.startswith("__metadata"), int(number[1]) if number else 0
 
 
 class _Row(Struct):
-    """One case. `unsaid`: its keys that have no form in a row."""
+    """A case as a row. `unsaid`: keys that cannot be written in a row."""
 
     case: MapNode
     cells: dict[str, str] = field(default_factory=dict)
@@ -395,7 +395,7 @@ class _Row(Struct):
     input: Node | None = None
 
     def fill(self) -> None:
-        """The cells of all that has a column."""
+        """Fill in the cells, and collect the keys that have no column."""
         for key, node in self.case.items.items():
             canonical = CASE.older.get(key, key)
             if canonical == "input":
@@ -442,18 +442,18 @@ class _Row(Struct):
 
 
 def _is_bare(text: str) -> bool:
-    """Whether a cell keeps a text: white space at its ends is lost, and an empty cell ignored."""
+    """Whether a text can be a cell: the reader strips white space and ignores an empty cell."""
     return bool(text) and text == text.strip()
 
 
 def _bare_texts(node: ListNode) -> list[str]:
-    """The texts of a list that a cell keeps; none where one of the items is another."""
+    """The items of a list if all are texts that can be a cell; otherwise an empty list."""
     texts = [item.text for item in node.items if isinstance(item, Scalar) and isinstance(item.value, str)]
     return texts if len(texts) == len(node.items) and all(map(_is_bare, texts)) else []
 
 
 def _expected(entry: MapNode) -> tuple[str, str | None] | None:
-    """The text of an `__expected` cell, and the name that the entry has; None where no cell can say the entry."""
+    """The text of an `__expected` cell and the entry's name, or None if a cell cannot express the entry."""
     items = dict(entry.items)
     metric = items.pop("name", items.pop("metric", None))
     marks = [items.pop(key) for key in _MARKS if key in items]
@@ -473,7 +473,7 @@ def _expected(entry: MapNode) -> tuple[str, str | None] | None:
 
 
 def _value(name: str, value: Node) -> str | None:
-    """The value of an assertion behind its colon; None where it has no form there."""
+    """The text after the colon for the value of an assertion, or None if it cannot be written there."""
     bare = name.replace("_", "-").rpartition("not-")[2]
     if isinstance(value, Scalar):
         return value.text if _is_bare(value.text) else None
@@ -485,7 +485,7 @@ def _value(name: str, value: Node) -> str | None:
 
 
 def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[str, Node]:
-    """The sidecar with what all rows are asked. Where inputs differ, they are a column, which is a variable then."""
+    """The items of the sidecar, with the input of all rows. Inputs that differ become a column, read as a variable."""
     key = next((key for key in SUITE.spelled("input") if key in head), None)
     before = messages_of(head[key]) if key is not None and not is_empty(head[key]) else []
     rest = {name: node for name, node in head.items() if name != key}

@@ -1,4 +1,4 @@
-"""Records of a file of samples, and what is wrong with them: JSON Lines, rows of CSV, Parquet or Arrow, a JSON list.
+"""Reads records from files of samples: JSON Lines, CSV, Parquet, Arrow and JSON lists.
 
 All but JSON lists are read record by record, so that memory does not grow with the file.
 """
@@ -23,10 +23,10 @@ from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.values import Json, Span
 
 MOST_FINDINGS = 100
-"""Different findings about one file that are kept; the rest are counted."""
+"""Maximum number of different findings that are kept for a file; further ones are only counted."""
 
 LISTED_LINES = 10
-"""Further lines of one finding that are listed."""
+"""Maximum number of further lines that are listed for a finding."""
 
 
 class _Finding(Struct):
@@ -36,18 +36,18 @@ class _Finding(Struct):
 
 
 class Findings(Report):
-    """Diagnostics of a file of samples: each once, with the lines to which it applies."""
+    """Diagnostics of a file of samples. Equal ones are combined, with a list of their lines."""
 
     _found: dict[tuple[str, str], _Finding] = field(default_factory=dict)
     _unlisted: int = 0
 
     def omitted(self, at: Node | Place, message: str, hint: str | None = None) -> None:
-        """Add something that is left out, and that changes no verdict."""
+        """Warn of something that is omitted without changing a verdict."""
         self.warning("no-equivalent", at, message, hint)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All findings, in the order in which they were made."""
+        """The kept findings, in the order in which they were added."""
         found = [_with_lines(one) for one in self._found.values()]
         if self._unlisted and found:
             at = found[0].span
@@ -55,7 +55,7 @@ class Findings(Report):
         return tuple(found)
 
     def add(self, found: Diagnostic) -> None:
-        """One more."""
+        """Add a finding, or only its line if it is known."""
         self.failed = self.failed or found.severity == "error"
         known = self._found.get((found.code, found.message))
         if known is None and len(self._found) >= MOST_FINDINGS:
@@ -81,13 +81,13 @@ def _with_lines(finding: _Finding) -> Diagnostic:
 
 SUFFIXES = (".jsonl", ".json", ".csv", *PARQUET, *ARROW)
 _LOCATED = 2_000_000
-"""Characters of JSON up to which every part gets its own position; a longer text is read in one piece."""
+"""Maximum length of a JSON text, in characters, in which every node gets its own position."""
 LISTS = ("goldens", "samples", "data")
 """Keys under which a JSON object may hold the list of samples."""
 
 
 def records(path: str, findings: Findings) -> Iterator[MapNode]:
-    """The records of a file, in its order; what is no record is reported.
+    """The records of a file, in order. Items that are not objects are reported and omitted.
 
     Raises:
         OSError: the file cannot be read.
@@ -100,7 +100,7 @@ def records(path: str, findings: Findings) -> Iterator[MapNode]:
 
 
 def first_record(path: str, findings: Findings) -> MapNode | None:
-    """The first record of a file; None if the file is empty, or unreadable, which is reported.
+    """The first record of a file, or None if there is none. Errors are reported.
 
     Raises:
         OSError: the file cannot be read.
@@ -125,13 +125,13 @@ def _list(path: str, findings: Findings) -> Iterator[Node]:
 
 
 def listed(root: Node | None) -> Node | None:
-    """The list of samples that a JSON object holds; everything else as it is."""
+    """The list of samples in a JSON object, or the node itself if it has no such list, or more than one."""
     lists = [node for key in LISTS if isinstance(node := root.get(key), ListNode)] if isinstance(root, MapNode) else []
     return lists[0] if len(lists) == 1 else root
 
 
 def json_root(path: str, findings: Findings) -> Node | None:
-    """The outermost value of a JSON file; None where it cannot be read, which is reported.
+    """The root node of a JSON file, or None after reporting that it is invalid.
 
     Raises:
         OSError: the file cannot be read.
@@ -189,6 +189,6 @@ _READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {
 
 
 def text(value: str, at: Node | Place) -> Scalar:
-    """A text at the place of something else."""
+    """A text with the position of another node."""
     place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
     return Scalar(value, value, span_of(place))

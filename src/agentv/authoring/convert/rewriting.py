@@ -1,8 +1,8 @@
-"""Older spellings in a text, rewritten to the canonical ones; comments and layout stay (SPEC section 1).
+"""Replaces older spellings in the text of a file with the canonical ones; comments and layout stay (SPEC section 1).
 
-Pure: text in, text out. PyYAML says where keys and values are, and the text is edited there: a key is renamed in its
-place, and a key in an older container, such as `execution.threshold` for `threshold`, is moved out of it. A spelling
-that cannot be rewritten stays, and still works. The caller verifies that the text still means the same.
+PyYAML gives the positions of keys and values, and the text is edited there: a key is renamed in place, and a key in an
+older container, such as `execution.threshold` for `threshold`, is moved out of it. A spelling that cannot be rewritten
+stays, and still works. The caller verifies that the text still means the same.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _COUNT = re.compile(r"\{[ ]*count:[ ]*(\d+)[ ]*\}|count:[ ]*(\d+)")
 
 
 class Rename(Struct, frozen=True):
-    """A key or name as authored, with the canonical one; both with a dot if it is in a container.
+    """An older key or name and its canonical spelling, as paths with dots for keys in a container.
 
-    A key that is older with one value only has that value behind a colon, and so has what becomes of it.
+    If only one value of a key is an older spelling, both are written with their values: `key: value`.
     """
 
     span: Span
@@ -33,7 +33,7 @@ class Rename(Struct, frozen=True):
 
     @property
     def path(self) -> list[str]:
-        """The keys that lead to it from the mapping in which it is rewritten."""
+        """The keys from the mapping that is rewritten to the older key."""
         return self.written.partition(": ")[0].split(".")
 
     @property
@@ -43,7 +43,14 @@ class Rename(Struct, frozen=True):
 
 
 class _Entry(Struct):
-    """A key with its value: its line and column, their offsets, and the mapping that the value is."""
+    """A key with its value.
+
+    Attributes:
+        place: line and column of the key, from 1.
+        start, key_end: offsets of the key.
+        value, end: offsets of the value.
+        inside: the value, if it is a mapping.
+    """
 
     name: str
     place: tuple[int, int]
@@ -55,7 +62,7 @@ class _Entry(Struct):
 
 
 class _Mapping(Struct):
-    """The entries of a mapping, the column of its keys in a block, and its offsets."""
+    """A mapping. `column`: that of its keys, from 0, in block style; `start`, `end`: its offsets in the text."""
 
     entries: list[_Entry]
     in_braces: bool
@@ -64,7 +71,7 @@ class _Mapping(Struct):
     end: int
 
     def get(self, name: str) -> _Entry | None:
-        """The entry of a name."""
+        """The entry with this key, or None."""
         return next((one for one in self.entries if one.name == name), None)
 
 
@@ -72,22 +79,24 @@ def rewritten(text: str, renames: Iterable[Rename]) -> str:
     """The text with the canonical spellings.
 
     Args:
-        text: of one file, with its line ends and byte order mark.
-        renames: places in this text.
+        text: text of one file, including line endings and any byte order mark.
+        renames: spellings to replace, with their positions in this text.
     """
     mark, text = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
-    if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # lines that are made end as the others do
+    if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # new lines get the same line ending
         return mark + rewritten(text.replace("\r\n", "\n"), renames).replace("\n", "\r\n")
     renames = list(renames)
     in_place = [one for one in renames if one.in_place and one.written not in _VALUES]
     moves = {(one.span.line, one.span.column): one for one in renames if one not in in_place}
     groups: list[list[Rename]] = [_moves_in(one, moves) for one in _mappings(text)] if moves else []
     lines = text.splitlines(keepends=True)
-    for one in sorted(in_place, key=lambda one: one.span, reverse=True):  # from behind: places before stay true
+    for one in sorted(
+        in_place, key=lambda one: one.span, reverse=True
+    ):  # from the end, so that earlier positions stay valid
         _replace(lines, one)
     text = "".join(lines)
     homes = list(_mappings(text)) if any(groups) else []
-    if len(homes) == len(groups):  # as before, since words do not change what holds what
+    if len(homes) == len(groups):  # renaming does not change the structure
         for home, group in sorted(zip(homes, groups, strict=True), key=lambda one: one[0].start, reverse=True):
             made = _moved(text, home, group) if group else text
             for other in homes if made != text else ():
@@ -98,7 +107,7 @@ def rewritten(text: str, renames: Iterable[Rename]) -> str:
 
 
 def without_key(text: str, name: str) -> Iterator[str]:
-    """The text without one entry of a name, for every place where the name is a key."""
+    """For each place where a name is a key, the text without that entry."""
     for mapping in _mappings(text):
         entry = mapping.get(name)
         edit = None if entry is None else _removal(text, [mapping], entry, comments=False)
@@ -118,7 +127,7 @@ def _replace(lines: list[str], rename: Rename) -> None:
 
 
 def _moves_in(mapping: _Mapping, moves: Mapping[tuple[int, int], Rename]) -> list[Rename]:
-    """The moves that begin at a key of a mapping, or in a container that it holds."""
+    """The moves of keys of a mapping, or of a container in it."""
     found: list[Rename] = []
     for entry in mapping.entries:
         for depth, one in ((1, entry), *((2, one) for one in (entry.inside.entries if entry.inside else ()))):
@@ -129,7 +138,7 @@ def _moves_in(mapping: _Mapping, moves: Mapping[tuple[int, int], Rename]) -> lis
 
 
 def _moved(text: str, home: _Mapping, moves: Iterable[Rename]) -> str:
-    """The text with the moves of one mapping, which is read again for each of them."""
+    """The text with the moves of one mapping, which is parsed again for each of them."""
     start = home.start if home.in_braces else home.start - home.column
     part = text[start : home.end]
     dashes = "" if home.in_braces else part[: home.column]
@@ -141,7 +150,7 @@ def _moved(text: str, home: _Mapping, moves: Iterable[Rename]) -> str:
 
 
 def _restated(text: str, rename: Rename) -> str | None:
-    """The text of a mapping with one key in another place, or its value said in another way; None: not known how."""
+    """The text of a mapping with one key moved or its value translated, or None if that is not possible."""
     home = next(_mappings(text), None)
     top = home.get(rename.path[0]) if home is not None else None
     holders = [one for one in (home, top.inside if top is not None else None) if one is not None][: len(rename.path)]
@@ -152,7 +161,7 @@ def _restated(text: str, rename: Rename) -> str | None:
     with_value, said = ": " in rename.written, None
     if with_value:
         key, _, said = rename.canonical.partition(": ")
-    elif entry.name in _VALUES and entry.name != key:  # else it is only moved, and its name is older still
+    elif entry.name in _VALUES and entry.name != key:  # else only moved: still an older spelling
         with_value, said = True, _VALUES[entry.name](text[entry.value : entry.end].strip())
     if with_value and not said:
         removal = _removal(text, holders, entry)
@@ -168,13 +177,13 @@ def _value(text: str, entry: _Entry, said: str | None) -> str:
 
 
 def _moved_entry(text: str, holders: list[_Mapping], entries: tuple[_Entry, _Entry], to: tuple[str, str]) -> str | None:
-    """The text with an entry in another mapping; None: it cannot be written there.
+    """The text with an entry moved to another mapping, or None if it cannot be written there.
 
     Args:
-        text: of the mapping that is rewritten.
-        holders: that mapping, and the container in it that holds the entry, if one does.
-        entries: that of the outer mapping, and the one that is moved.
-        to: the mapping beside the container, "" for the one around, and the key with its value.
+        text: text of the mapping that is rewritten.
+        holders: that mapping, and the container in it that holds the entry, if any.
+        entries: the entry of the outer mapping, and the one to move; the same if there is no container.
+        to: key of the mapping to move it to, or "" for the outer mapping, and the text of the key with its value.
     """
     home, (top, entry), (outer, added) = holders[0], entries, to
     known = home.get(outer) if outer else None
@@ -193,7 +202,7 @@ def _moved_entry(text: str, holders: list[_Mapping], entries: tuple[_Entry, _Ent
         added = f"{outer}: {{{added}}}" if into.in_braces else f"{outer}:\n{indent(added, '  ')}"
     gap = ", " if into.in_braces else f"\n{' ' * into.column}"
     added = added if into.in_braces else indent(added, " " * into.column).lstrip(" ")
-    if known is None and len(holders[-1].entries if entry is not top else [entry]) == 1:  # it takes the whole place
+    if known is None and len(holders[-1].entries if entry is not top else [entry]) == 1:  # the container is replaced
         end = top.end if into.in_braces else _line_end(text, top.end)
         added += "" if into.in_braces else "\n" if entry is top else f"\n{_beside(text, holders, top)}"
         return _edited(text, [(top.start, end, added)])
@@ -205,7 +214,7 @@ def _moved_entry(text: str, holders: list[_Mapping], entries: tuple[_Entry, _Ent
 def _removal(
     text: str, holders: list[_Mapping], entry: _Entry, *, comments: bool = True
 ) -> tuple[int, int, str] | None:
-    """The edit that takes an entry out, and the entry that holds nothing else; None: a list item would be empty."""
+    """The edit that removes an entry, and its container if that becomes empty; None if a list item would be empty."""
     mapping = holders[-1]
     place = mapping.entries.index(entry)
     following = mapping.entries[place + 1] if place + 1 < len(mapping.entries) else None
@@ -222,14 +231,14 @@ def _removal(
 
 
 def _beside(text: str, holders: list[_Mapping], top: _Entry) -> str:
-    """The comment beside a container, as a line of its own."""
+    """The comment at the end of a container's first line, as a separate line; "" if there is none."""
     end = top.end if holders[-1].in_braces else top.key_end
     found = _COMMENT.search(text, end, _line_end(text, end))
     return f"{' ' * holders[0].column}{found[0].strip()}\n" if found is not None else ""
 
 
 def _comments_above(text: str, start: int) -> int:
-    """The offset of the first of the comment lines right above a key, else of its own line."""
+    """The offset of the first comment line directly above a key, or of the key's line if there is none."""
     line = text.rfind("\n", 0, start) + 1
     while line:
         above = text.rfind("\n", 0, line - 1) + 1
@@ -245,7 +254,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _quoted(text: str, entry: _Entry, name: str) -> str:
-    """A name in the quotes of another key."""
+    """The name, quoted like the key of an entry."""
     quote = text[entry.start] if text[entry.start] in "'\"" else ""
     return f"{quote}{name}{quote}"
 
@@ -257,7 +266,7 @@ def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def _mappings(text: str) -> Iterator[_Mapping]:
-    """All mappings of a YAML text, or of each line of JSON Lines, outer ones first; none if it cannot be read."""
+    """All mappings of a YAML text, or of each line of JSON Lines, outer ones first; none if it is invalid."""
     import yaml
 
     try:
@@ -274,11 +283,18 @@ def _mappings(text: str) -> Iterator[_Mapping]:
 
 
 def _read(node: Any, text: str, origin: tuple[int, int], seen: set[int]) -> Iterator[_Mapping]:
-    """The mappings in a node of PyYAML, whose marks count from an origin: a line and an offset."""
+    """The mappings in a PyYAML node.
+
+    Args:
+        node: the node.
+        text: the whole text.
+        origin: line and offset where the part with the node starts, to which its marks are relative.
+        seen: ids of the nodes that were already read.
+    """
     import yaml
 
     if id(node) in seen:
-        return  # an alias: it is where its anchor is
+        return  # an alias: the node was read at its anchor
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for one in node.value:
@@ -309,7 +325,7 @@ def _read(node: Any, text: str, origin: tuple[int, int], seen: set[int]) -> Iter
 
 
 def _end(node: Any) -> int:
-    """The offset behind a value, without comments below it."""
+    """The end offset of a value, without the comments below it."""
     if getattr(node, "flow_style", True) is False and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)
@@ -317,7 +333,7 @@ def _end(node: Any) -> int:
 
 
 def _count(said: str) -> str:
-    """`{count: 3}` as 3."""
+    """`3` for `{count: 3}`; any other value unchanged."""
     found = _COUNT.fullmatch(said)
     return said if found is None else found[1] or found[2]
 
@@ -327,7 +343,7 @@ def _seconds(said: str) -> str:
 
 
 def _limit(said: str) -> str | None:
-    """`fail_on_error`: true stops after one error, false never."""
+    """`max_errors` for a value of `fail_on_error`: true stops after one error, false never."""
     return {"true": "1", "false": None}.get(said, said)
 
 
@@ -337,4 +353,4 @@ _VALUES: Mapping[str, Callable[[str], str | None]] = {
     "fail_on_error": _limit,
     "failOnError": _limit,
 }
-"""Older key → its value as the canonical key has it; None where that needs no key."""
+"""Older key → function that translates its value; it returns None if the key is not needed."""
