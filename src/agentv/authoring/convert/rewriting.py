@@ -38,7 +38,7 @@ class Rename(Struct, frozen=True):
 
     @property
     def in_place(self) -> bool:
-        """Whether only the word is replaced."""
+        """Whether the spelling is replaced where it is, without moving its value."""
         return "." not in self.written + self.canonical and ": " not in self.written
 
 

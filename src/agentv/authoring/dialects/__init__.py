@@ -1,1 +1,1 @@
-"""Files of other tools as canonical nodes: what a dialect is, and which one a file is written in."""
+"""Dialects: recognition of other tools' files, and their translation to the keys of eval files."""

@@ -1,9 +1,9 @@
-"""The exam of a prompt as an eval file (SPEC section 11).
+"""Translates the exam of a prompt to an eval file (SPEC section 11).
 
-What an eval file says of it: `prompts` with the sections of the prompt's file, `vars` for the inputs, `require_all`,
-`default_provider`, `triggering`, and `exam`, by which each run is recorded. Every node keeps its place. What is
-wrong is reported in the exam's own words, and a case of which a part is wrong is handed on with the rest, so that the
-reader finds what else is.
+The eval file has `prompts` with the sections of the prompt's file, `vars` for the inputs, `require_all`,
+`default_provider`, `triggering`, and `exam`, with which each run is recorded. Every node keeps its position. Errors are
+reported with the exam's own keys. A case with an invalid part is passed on with its valid parts, so that errors in them
+are reported too.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("criteria", "rubrics"), "rubric"),
     "id": "name",
 }
-"""What eval files and people call the keys of a case → the key."""
+"""Names of keys in eval files, and likely mistakes → key of a case in an exam."""
 
 _JUDGED = frozenset({"pass_threshold", "scale", "votes", "temperature"})
 _SAME = ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")
-"""Keys that an eval file calls the same."""
+"""Keys with the same name in an eval file."""
 
 
 def over(defaults: MapNode, own: MapNode) -> MapNode:
-    """A mapping, with what it leaves open taken from its defaults; each value keeps its own position."""
+    """A mapping with its missing keys taken from the defaults. Values keep their positions."""
     return MapNode({**defaults.items, **own.items}, {**defaults.keys, **own.keys}, own.at)
 
 
 def read_judge(node: Node | None, reading: Reading) -> MapNode:
-    """The model of a `judge:` and its settings by their names; empty if it is invalid, which is reported."""
+    """The model and settings of a `judge:` by canonical key; empty after reporting that it is invalid."""
     if isinstance(node, Scalar) and _is_text(node):
         return mapping({"model": node}, node.at)
     if not isinstance(node, MapNode) or not node.items:
@@ -75,7 +75,7 @@ def read_judge(node: Node | None, reading: Reading) -> MapNode:
 
 
 def read_model(node: Node | None, reading: Reading) -> Node | None:
-    """What names a model; None if nothing is written, or after reporting that it names none."""
+    """The node that names a model; None if there is none, or after reporting that it is invalid."""
     found = model_of(node)
     if node is not None and found is None:
         reading.report.unfit(node, "'model' must be the name of one model")
@@ -83,24 +83,24 @@ def read_model(node: Node | None, reading: Reading) -> Node | None:
 
 
 def model_of(node: Node | None) -> Node | None:
-    """A node that can name a model: a name, or the settings of a target; None if it is anything else."""
+    """The node if it can name a model, as text or the settings of a target; otherwise None."""
     return node if _is_text(node) or (isinstance(node, MapNode) and node.items) else None
 
 
 def _is_text(node: Node | None) -> bool:
-    """Whether a node is text that is not blank."""
+    """Whether a node is non-blank text."""
     return isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())
 
 
 def read_exam_keys(cls: type, node: MapNode, what: str, reading: Reading, meant: Mapping[str, str]) -> Any:
-    """The options of a mapping; only those that are passed on unread if one is invalid, which is reported.
+    """The options of a mapping. After reporting mistakes, only options that are kept as nodes are set.
 
     Args:
         cls: declares the options.
         node: the mapping.
-        what: whose options they are, in the words of a message.
-        reading: of the exam.
-        meant: what people write for some of them.
+        what: owner of the options, for messages.
+        reading: context of the exam.
+        meant: likely mistake → key.
     """
     shape = shape_of(cls)
     extra = ExtraKeys(hinted=(*shape.rules, *meant), older=meant)
@@ -108,7 +108,7 @@ def read_exam_keys(cls: type, node: MapNode, what: str, reading: Reading, meant:
 
 
 def _misspelt(node: MapNode, *keys: str) -> bool:
-    """Whether an unknown key is probably a misspelling of one of these, which is then not missing."""
+    """Whether an unknown key is probably a misspelling of one of `keys`, which is then not reported as missing."""
     rules = shape_of(AuthoredExamCase).rules
     unknown = (key for key in node.items if key not in rules and not key.startswith("x-"))
     found = (nearest(key, (*rules, *_MEANT)) for key in unknown)
@@ -116,14 +116,14 @@ def _misspelt(node: MapNode, *keys: str) -> bool:
 
 
 def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> MapNode | None:
-    """The inputs of a case, its own over those of its file; None where they are not known, or where none are given.
+    """The inputs of a case, which override those of `inputs_from`; None if there are none, or after reporting errors.
 
-    Each stands where the file that gives it says it.
+    Each input keeps its position.
 
     Args:
-        inputs: of the case.
-        source: what `inputs_from` says.
-        reading: of the exam; its suite's directory is that of the prompt.
+        inputs: value of `inputs`.
+        source: value of `inputs_from`.
+        reading: context of the exam, whose suite directory is that of the prompt.
     """
     given = inputs or source
     if given is None:
@@ -135,7 +135,7 @@ def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> M
 
 
 def _mapping(node: Node, what: str, reading: Reading) -> MapNode | None:
-    """Values by their names, none of which is left blank."""
+    """The inputs if they are a mapping; otherwise None. A missing value is reported."""
     if not isinstance(node, MapNode):
         hint = "if the prompt needs no inputs, write '{}'" if is_empty(node) else "write 'name: value'"
         reading.report.unfit(node, f"{what} must be a mapping", hint=hint)
@@ -164,7 +164,7 @@ def _from_directory(node: Node, reading: Reading) -> MapNode | None:
 
 
 def _find(node: Scalar, reading: Reading) -> str | None:
-    """The file of inputs, below the repository's root or the prompt's directory; None if missing, which is reported."""
+    """The file of inputs below the repository's root or the prompt's directory, or None after reporting an error."""
     written = node.text.strip()
     homes = dict.fromkeys((reading.places.root, reading.places.suite))
     folders = [os.path.normpath(Path(home) / written.lstrip("/")) for home in homes]
@@ -196,13 +196,13 @@ def _find(node: Scalar, reading: Reading) -> str | None:
 
 
 def stand_ins(prompt: str | None, checks: Node) -> MapNode:
-    """A value for every input that is used, for a case whose own are invalid: nothing more is said of them."""
+    """A value for every input that is used, so that a case with invalid inputs has no undefined variables."""
     names = {name for text in (prompt or "", *_texts(checks)) for name in _names_in(text)}
     return MapNode({name: node_of(name, checks.at) for name in names}, dict.fromkeys(names, checks.at), checks.at)
 
 
 def _names_in(text: str) -> frozenset[str]:
-    """The names that the placeholders of a text read."""
+    """The variables in a text's placeholders; empty if the text is not a valid template."""
     try:
         return undeclared(text) if has_placeholder(text) else frozenset()
     except RenderError:
@@ -217,20 +217,20 @@ def _texts(node: Node) -> Iterator[str]:
 
 
 PROVIDER = "anthropic"
-"""Of a model that is named by its id alone."""
+"""Provider of a model that is named only by its id."""
 
 _OF_CASES = frozenset({"inputs", "inputs_from"})
 _FORMS = "'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the path of such a list"
-"""Of `triggering:`, for messages."""
+"""Valid values of `triggering:`, for messages."""
 
 
 class ExamDialect(DocumentDialect):
-    """`eval.yml` beside a prompt, and any file with the keys of one."""
+    """The dialect of exams: `eval.yml` next to a prompt, and any file with an exam's keys."""
 
     title = "an exam of a prompt"
 
-    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # of the interface
-        """Whether a file is an exam: by its name and place, or `cases` with keys that no eval file has."""
+    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002
+        """Whether a file is an exam: by its name and directory, or by `cases` with keys that no eval file has."""
         cases = root.get("cases") if isinstance(root, MapNode) else None
         if cases is None or not isinstance(root, MapNode):
             return is_exam(path)
@@ -242,7 +242,7 @@ class ExamDialect(DocumentDialect):
         )
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
-        """The exam as an eval file."""
+        """The exam as an eval file, or None after reporting that it is not a mapping."""
         if not isinstance(root, MapNode):
             reading.report.unfit(root, "an exam is a mapping with 'cases'", "bad-eval-file")
             return None
@@ -250,7 +250,7 @@ class ExamDialect(DocumentDialect):
 
 
 class _Exam:
-    """Translates one exam. `_text`: of its prompt; None if that cannot be read."""
+    """Translates one exam. `_text`: the text of its prompt; None if it cannot be read."""
 
     def __init__(self, path: str, root: MapNode, reading: Reading, *, shows_others: bool) -> None:
         self._path = path
@@ -296,7 +296,7 @@ class _Exam:
             else node_of({"file": f"./{prompt.name}", "sections": True}, Span(str(prompt), 1, 1, 1, 2)),
             "tests": self._tests(authored.cases, judge, prompt),
         }
-        # cases are reported in an exam's words, and a model or judge may be what is misspelt
+        # missing cases were reported with the exam's own key, and an unknown key may be a misspelt model or judge
         missing = {"tests", "target", "judge"} if head.report.failed else {"tests"}
         return Translation(mapping(items, top), not_missing=frozenset(missing), reads_on=True)
 
@@ -311,7 +311,7 @@ class _Exam:
             code = "no-tests" if is_empty(node) else "bad-value"
             report.error(code, node, f"'cases' must be a list of cases, found {kind_of(node)}", hint=hint)
             return None
-        silent = self._reading.reporting_to(Report())  # what is wrong with the prompt is reported where it is read
+        silent = self._reading.reporting_to(Report())  # mistakes in the prompt are reported when it is read
         text = silent.text_of(str(prompt), Scalar(str(prompt), str(prompt), node.at)) if prompt else None
         self._judge, self._text = judge, text if text is not None and text.strip() else None
         found = [case for number, item in enumerate(node.items, 1) if (case := self._case(item, number))]
@@ -321,11 +321,11 @@ class _Exam:
         return ListNode([*found], node.at)
 
     def _case(self, node: Node, number: int) -> MapNode | None:
-        """One entry of `cases:`; None if too little of it is right to read the rest, which is reported.
+        """The case for an entry of `cases:`, or None after reporting that it is not a mapping or checks nothing.
 
         Args:
             node: the entry.
-            number: its place, from 1.
+            number: position in the list, from 1.
         """
         report = self._reading.report
         if not isinstance(node, MapNode):
@@ -368,7 +368,7 @@ class _Exam:
         return None
 
     def _checks(self, node: MapNode, keys: AuthoredExamCase, own: MapNode) -> Node | None:
-        """The assertions, followed by the rubric as one of them; None after reporting a case without any."""
+        """The assertions, with the rubric as the last one; None after reporting that there are none."""
         report = self._reading.report
         given: Node | None = keys.assert_
         if given is None and keys.rubric is None and not _misspelt(node, "assert", "rubric"):
@@ -393,7 +393,7 @@ class _Exam:
         return ListNode([*(given.items if given is not None else ()), entry], given.at if given else entry.at)
 
     def _rubric(self, rubric: Node, judge: MapNode) -> MapNode | None:
-        """The rubric as an assertion; None if it is invalid, which is reported."""
+        """The rubric as an assertion, or None after reporting that it is invalid."""
         report = self._reading.report
         if not isinstance(rubric, Scalar) or not isinstance(rubric.value, str):
             hint = "write a checklist as an llm-rubric under 'assert', with the list as its value"
@@ -408,7 +408,7 @@ class _Exam:
         return mapping(entry, rubric.at, judge.keys)
 
     def _triggering(self, node: Node) -> Node | None:
-        """The queries, with the prompt's name and description, and those of the library's other prompts."""
+        """The value of `triggering`: queries, and names and descriptions of the prompt and its library's others."""
         meta, report, at = self._meta, self._reading.report, node.at
         own: dict[str, Node]
         if _is_text(node) or (isinstance(node, ListNode) and node.items):
@@ -430,9 +430,9 @@ class _Exam:
         return MapNode(items, {**dict.fromkeys(about, at), **keys}, at)
 
     def _others(self) -> dict[str, str]:
-        """Id → description of the library's other prompts, whose mistakes are not reported here."""
+        """Id → description of the library's other prompts. Mistakes in them are not reported."""
         if not self._shows_others:
-            return {}  # a library that is checked need not be read again for each of its prompts
+            return {}  # when a library is validated, it need not be read again for every prompt
         silent = self._reading.reporting_to(Report())
         library = library_of(self._directory, silent)
         others = prompt_directories(library) if library is not None else ()
@@ -441,7 +441,7 @@ class _Exam:
 
 
 def exam_record(meta: PromptMeta, directory: str | None, at: Place) -> Node:
-    """The value of `exam` of a suite."""
+    """The value of a suite's `exam`."""
     record = {"prompt": meta.id, "description": meta.description, "directory": directory}
     return node_of({key: text for key, text in record.items() if text is not None}, at)
 

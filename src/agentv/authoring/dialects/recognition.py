@@ -1,4 +1,4 @@
-"""Files of other tools: dialects and samples, recognized by name, keys or the first record; `DIALECTS` has them."""
+"""Recognizes files of other tools, in dialects or with samples, by name, keys or first record; see `DIALECTS`."""
 
 from __future__ import annotations
 
@@ -27,47 +27,47 @@ AGENT_SKILLS: Final = "agent-skills"
 EVA: Final = "eva"
 
 FORMATS = (AGENTV, AGENT_SKILLS, EVA)
-"""What `--from` takes, beside the dialects of extensions and packages."""
+"""Values of `--from`, besides the dialects of extensions and packages."""
 
 
 def named_by(names: Sequence[str]) -> str:
-    """How to name one of these formats."""
+    """The hint to name one of several formats with `--from`."""
     flags = [f"--from {name}" for name in names]
     return f"name its format: {' or '.join([', '.join(flags[:-1])] * (len(flags) > 1) + flags[-1:])}"
 
 
-class Dialect(ABC):  # the two kinds below have methods to implement
+class Dialect(ABC):  # the abstract methods are in the two kinds below
     """The files of another tool.
 
     Attributes:
-        title: what a file is, as in "this is a promptfoo configuration", or what it contains.
+        title: what a file is or contains, for messages: "this is a promptfoo configuration".
     """
 
     title: str
 
     @staticmethod
     def note(path: str, title: str) -> str:
-        """`promptfooconfig.yaml is read as a promptfoo configuration`."""
+        """The message that a file is read as this dialect."""
         return f"{os.path.relpath(path)} is read as {title}"
 
     def refuse(self, path: Path) -> None:  # noqa: B027  # most tools have no such files
-        """Refuse a file of the tool that is recognized and cannot be read.
+        """Raise if a file of the tool is recognized but cannot be read.
 
         Raises:
-            UsageError: it is one.
+            UsageError: the file cannot be read.
         """
 
 
 class Translation(Struct, frozen=True):
-    """A file in the words of an eval file.
+    """A file translated to the keys of an eval file.
 
     Attributes:
-        root: the outermost mapping of an eval file. Every node keeps the position that it was written at.
-        not_missing: keys whose absence is not reported: they are misplaced or invalid, which is reported already.
-        own_paths: paths are relative to the file, whichever other file mentions them.
-        home: the directory that paths are relative to; None: that of the file.
-        reads_on: after an error in the translation, the rest can be read as if it were whole; if not, errors that may
-            follow from the first ones are omitted.
+        root: the root mapping of an eval file. Every node keeps its original position.
+        not_missing: keys not to report as missing, because they were reported as misplaced or invalid.
+        own_paths: whether all paths are relative to `home`, even those in other files.
+        home: the directory to which paths are relative; None for that of the file.
+        reads_on: whether the rest can be read normally after an error in the translation; if not, errors that may be
+            consequences are omitted.
     """
 
     root: MapNode
@@ -81,8 +81,8 @@ class Surroundings(Struct, frozen=True):
     """What a translation depends on besides the file.
 
     Attributes:
-        calls: functions that return cases are called; else they are only looked for.
-        agents: whether agents answer a file that names no target.
+        calls: whether functions that return cases are called; if not, they are only located.
+        agents: returns whether the default targets, for a file that names none, are agents.
     """
 
     calls: bool
@@ -94,40 +94,40 @@ class DocumentDialect(Dialect):
 
     @abstractmethod
     def claims(self, path: str, root: Node, data: bytes) -> bool:
-        """Whether a file is of this dialect. Called where a sign of the dialect fits.
+        """Whether a file is in this dialect. Called only for files that have a sign of the dialect.
 
         Args:
-            path: absolute.
-            root: its outermost node.
-            data: its bytes.
+            path: absolute path of the file.
+            root: root node of the file.
+            data: content of the file.
         """
 
     @abstractmethod
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
-        """The canonical nodes of a file, or None after reporting why.
+        """The canonical nodes of a file, or None after reporting errors.
 
-        What has no equivalent and could change a verdict is an error at its place, what could not is a hint. Nothing
-        is written, and files are read through `reading.reader`.
+        Report a key without an equivalent at its position: as an error if it could change a verdict, or else as a
+        hint. Write nothing, and read files only through `reading.reader`.
 
         Args:
-            path: absolute.
-            root: its outermost node.
-            reading: reads files, and gets what is wrong.
-            around: what else it depends on.
+            path: absolute path of the file.
+            root: root node of the file.
+            reading: reads files, and receives diagnostics.
+            around: what else the translation depends on.
         """
 
 
 class SampleDialect(Dialect):
-    """A dialect whose files hold records, recognized by the keys of the first one, or whose tasks are directories.
+    """A dialect whose files contain records, recognized by the keys of the first one, or whose tasks are directories.
 
     Attributes:
-        reads_directories: what it converts is a directory.
+        reads_directories: whether it converts directories instead of files.
     """
 
     reads_directories: bool = False
 
     def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:  # noqa: ARG002  # most need --assert
-        """The cases of a file that `tests:` names; what is wrong is reported. None: it must be converted first.
+        """The cases of a file named in `tests:`, or None if it must be converted first. Errors are reported.
 
         Raises:
             OSError: the file cannot be read.
@@ -136,26 +136,26 @@ class SampleDialect(Dialect):
 
     @abstractmethod
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
-        """Write a file as an eval file, as `agentv convert` with these options does. Return the exit status.
+        """Write a file as an eval file, like `agentv convert` with these options, and return the exit status.
 
         Raises:
-            AgentvError: it is invalid, or cannot be converted as the options say.
+            AgentvError: the file is invalid, or cannot be converted with these options.
             OSError: a file cannot be read or written.
         """
 
 
 CHECKED = frozenset({*CASE.spelled("assert"), *CASE.spelled("criteria"), "rubrics", "turns"})
-"""Keys that only a case of agentv has."""
+"""Keys that only cases of agentv have."""
 
 _NAME, _KEYS, _RECORD = "name:", "keys:", "record:"
 
 
 class Claim(Struct, frozen=True):
-    """The dialect that a file is written in.
+    """The dialect of a file.
 
     Attributes:
-        name: of the dialect; None where its extension is not here.
-        needs: `needs extension NAME`, for such a one.
+        name: name of the dialect; None if its extension is missing.
+        needs: `needs extension NAME` for messages, if the extension is missing.
     """
 
     name: str | None
@@ -163,28 +163,28 @@ class Claim(Struct, frozen=True):
 
 
 OWN = {AGENT_SKILLS: "agentv.authoring.dialects.skills:TESTS_OF_SKILLS", EVA: "agentv.authoring.dialects.exam:EXAM"}
-"""Dialects of the core: name → place."""
+"""Dialects of the core: name → `package.module:OBJECT`."""
 
 
 def dialects() -> tuple[str, ...]:
-    """The names of all dialects."""
+    """The names of all available dialects."""
     return (*OWN, *added(DIALECTS))
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of a name."""
+    """The dialect with a name."""
     found: Dialect = resolve_name(OWN[name]) if name in OWN else added_value(DIALECTS, name)
     return found
 
 
 def document_dialect(name: str) -> DocumentDialect | None:
-    """The dialect of a name, if its files are documents."""
+    """The dialect with a name, or None if its files are not documents."""
     found = dialect(name)
     return found if isinstance(found, DocumentDialect) else None
 
 
 def may_be_own(path: str, data: bytes) -> str | None:
-    """The dialect of the core that a file may be written in; nearly all eval files are excluded at once."""
+    """The dialect of the core that a file may use, or None: a fast check that rules out nearly all eval files."""
     if path.endswith(".json"):
         is_skill = any(key in data for key in (b'"evals"', b'"query"', b'"should_trigger"'))
         return AGENT_SKILLS if is_skill else None
@@ -193,19 +193,19 @@ def may_be_own(path: str, data: bytes) -> str | None:
 
 
 def by_name(path: str) -> Claim | None:
-    """The dialect that the name of a file shows."""
+    """The dialect that a file's name indicates, or None."""
     name = Path(path).name
     return next((_claim(sign) for sign, pattern in _signs(_NAME) if fnmatchcase(name, pattern)), None)
 
 
 def may_be_document(path: str, data: bytes) -> bool:
-    """Whether a YAML or JSON file has the name of a dialect, or its keys, wherever they are in it."""
+    """Whether a YAML or JSON file has a dialect's name, or contains its keys anywhere."""
     keyed = any(all(key.encode() in data for key in keys.split("+")) for _, keys in _signs(_KEYS))
     return keyed or may_be_own(path, data) is not None or by_name(path) is not None
 
 
 def by_content(path: str, root: Node, data: bytes) -> tuple[Claim, ...]:
-    """The dialects that claim a document: several, if it has the keys of both, or two packages add them."""
+    """The dialects that claim a document; several if it has the keys of both, or two packages add the same one."""
     named = by_name(path)
     if named is not None and named.needs:
         return (named,)
@@ -221,7 +221,7 @@ def _claims(name: str, path: str, root: Node, data: bytes) -> bool:
 
 
 def _lacking(root: Node) -> Iterator[Claim]:
-    """The dialect of an extension that is not here, whose keys the document has and no eval file could have."""
+    """The dialect of a missing extension, if the document has its keys and no eval file can have all of them."""
     keys = root.items.keys() if isinstance(root, MapNode) else set()
     for sign, wanted in _signs(_KEYS):
         if lacking(SIGNS, sign) and keys >= set(wanted.split("+")) and not set(wanted.split("+")) <= SUITE.canonical:
@@ -230,10 +230,10 @@ def _lacking(root: Node) -> Iterator[Claim]:
 
 
 def by_record(keys: Collection[str]) -> tuple[Claim, ...]:
-    """The dialects that a record with these keys can only be of; none where it may be a case of agentv.
+    """The dialects whose samples have these keys; empty if the record may be a case of agentv.
 
     Args:
-        keys: of the first record of a file.
+        keys: keys of the first record of a file.
     """
     is_case = not CHECKED.isdisjoint(keys)
     signs = ((sign, set(wanted.split("+"))) for sign, wanted in _signs(_RECORD))
@@ -251,10 +251,10 @@ def _claim(sign: str) -> Claim:
 
 
 def refuse_unreadable(written: str) -> None:
-    """Refuse a file whose name shows that it is another tool's, where it is not read or its extension is not here.
+    """Raise if a file's name belongs to another tool, and its files cannot be read or its extension is missing.
 
     Raises:
-        UsageError: it is one; the hint says what to do.
+        UsageError: the file cannot be read.
     """
     claim = by_name(written)
     if claim is not None and claim.needs:
@@ -264,7 +264,7 @@ def refuse_unreadable(written: str) -> None:
 
 
 def of_json(path: str, root: Node) -> Diagnostic | None:
-    """Diagnostic for a JSON file that is a list of another tool's samples; None if that is uncertain."""
+    """A diagnostic if a JSON file certainly is a list of another tool's samples; otherwise None."""
     if not path.endswith(".json"):
         return None
     from agentv.authoring.convert.records import listed
@@ -275,7 +275,7 @@ def of_json(path: str, root: Node) -> Diagnostic | None:
 
 
 def of_stream(path: str) -> Diagnostic | None:
-    """The same for a JSON Lines or CSV file; never for one with a sidecar, which makes it a suite."""
+    """A diagnostic like that of `of_json` for a JSON Lines or CSV file. One with a sidecar is always an eval file."""
     has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
     if has_sidecar or path.endswith(TABLES) or not is_file(path):  # a pipe can be read only once
         return None
@@ -289,7 +289,7 @@ def of_stream(path: str) -> Diagnostic | None:
 
 
 def cases_of_samples(path: str, report: Report) -> Sequence[MapNode] | None:
-    """The cases of samples that say themselves what is right; None where a file holds others, or none."""
+    """The cases of a file of another tool's samples, or None if it contains none or must be converted first."""
     from agentv.authoring.convert.records import SUFFIXES, Findings, first_record
 
     if not (path.endswith(SUFFIXES) and is_file(path)):
@@ -299,7 +299,7 @@ def cases_of_samples(path: str, report: Report) -> Sequence[MapNode] | None:
         names = [claim.name for claim in by_record(record.items)] if record is not None else []
         found = dialect(names[0]) if len(names) == 1 and names[0] is not None else None
         return found.cases(path, report) if isinstance(found, SampleDialect) else None
-    except (OSError, UsageError):  # the reader of the file says what is missing
+    except (OSError, UsageError):  # reported when the file is read
         return None
 
 

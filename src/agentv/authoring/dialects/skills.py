@@ -1,11 +1,11 @@
-"""The tests of a skill as Anthropic's skill-creator and agentskills.io write them, as an eval file.
+"""Translates the tests of a skill in the formats of Anthropic's skill-creator and agentskills.io to an eval file.
 
-`eval_queries.json` is a bare array of `{"query", "should_trigger"}`; `evals.json` is `{"skill_name", "evals": [{"id",
-"prompt", "expected_output", "files", "expectations"}]}`, where newer files say `assertions`. Both belong to the closest
-`SKILL.md` above them. All of it is data: no placeholder in it is filled in.
+`eval_queries.json` is a list of `{"query", "should_trigger"}`; `evals.json` is `{"skill_name", "evals": [{"id",
+"prompt", "expected_output", "files", "expectations"}]}`, with `assertions` instead in newer files. Both belong to the
+closest `SKILL.md` above them. All texts are data: placeholders in them are not filled in.
 
-A model gets the skill's instructions as the system's message, and the files of an eval in its question. An agent works
-in a workspace that holds the files, once with the skill where agents look for skills, and once without it.
+A model gets the skill's instructions as the system message, and the files of an eval in the user message. An agent
+works in a workspace that contains the files, once with the skill where agents look for skills, and once without it.
 
 Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/evaluating-skills; the page
 `references/schemas.md` of the skill-creator in https://github.com/anthropics/skills.
@@ -54,10 +54,10 @@ from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Ver
 SKILL = "SKILL.md"
 
 PLACES = (".claude/skills", ".agents/skills")
-"""Directories of a workspace where agents look for skills: Claude Code in the first, the others in the second."""
+"""Directories of a workspace in which agents look for skills: Claude Code in the first, others in the second."""
 
 _LEFT_OUT = frozenset({"evals", ".git", ".agentv", "__pycache__"})
-"""Entries of a skill's directory that an agent does not get; its evals say what is expected of it."""
+"""Entries of a skill's directory that an agent does not get; its evals would give the expected answers away."""
 
 _FRONT = re.compile(r"---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -66,8 +66,8 @@ class Skill(Struct, frozen=True):
     """One skill.
 
     Attributes:
-        meta: its name and description; `path` is the file.
-        directory: of the file, absolute.
+        meta: name and description; `path` is that of the file.
+        directory: absolute path of its directory.
         instructions: the text below the front matter, stripped.
         at: position of the instructions.
     """
@@ -79,7 +79,7 @@ class Skill(Struct, frozen=True):
 
 
 def read_skill(path: str, reading: Reading) -> Skill | None:
-    """The skill of a `SKILL.md`; None where the file cannot be read. What is wrong in it is reported."""
+    """The skill of a `SKILL.md`, or None after reporting errors."""
     report, top = reading.report, Span(path, 1, 1, 1, 2)
     try:
         text = reading.reader.read(path).decode("utf-8-sig")
@@ -112,12 +112,12 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
 
 
 def placed_skill(skill: Skill, home: str, tests: str = "") -> dict[str, str]:
-    """Place in the workspace → path, relative to a directory.
+    """Path in the workspace → path of the skill's file or directory, relative to `home`.
 
     Args:
-        skill: with a `SKILL.md`.
-        home: the directory.
-        tests: name of a further entry of the skill's directory that is no part of it.
+        skill: a skill with a `SKILL.md`.
+        home: directory to which the paths are relative.
+        tests: name of a further entry of the skill's directory to omit.
     """
     directory, left_out = Path(skill.directory), {*_LEFT_OUT, tests}
     found = {one.name: os.path.relpath(one, home) for one in sorted(directory.iterdir()) if one.name not in left_out}
@@ -159,7 +159,7 @@ _INPUTS = ("evals", "files")
 _KEYS = frozenset({"evals", "skill_name"})
 _CASES = frozenset(SUITE.spelled("tests"))
 _TEXTS = frozenset({"input", "expected_output", "criteria", "assert", "workspace"})
-"""Keys of a case whose texts are templates in an eval file, and data in the tests of a skill."""
+"""Keys of a case whose texts are templates in an eval file, but data in the tests of a skill."""
 
 _OF_QUERIES = frozenset({"query", "should_trigger"})
 
@@ -178,20 +178,20 @@ class AuthoredEval(Declared):
 
 
 class SkillDialect(DocumentDialect):
-    """`evals.json` of a skill, and lists of queries for its description."""
+    """The dialect of a skill's `evals.json`, and of lists of queries that test its description."""
 
     title = "a file with tests of an Agent Skill"
 
-    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # of the interface
-        """Whether a file holds queries, or evals."""
+    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002
+        """Whether a file contains queries or evals."""
         if isinstance(root, ListNode):
             return any(isinstance(item, MapNode) and not _OF_QUERIES.isdisjoint(item.items) for item in root.items)
         return isinstance(root, MapNode) and "evals" in root.items and _CASES.isdisjoint(root.items)
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
-        """The tests as an eval file; None if the skill cannot be read, which is reported.
+        """The tests as an eval file, or None after reporting that the skill cannot be read.
 
-        Evals can run without a `SKILL.md`. Queries cannot, because its description is what they test.
+        Evals can run without a `SKILL.md`; queries cannot, because they test its description.
         """
         reading = reading.rendering(False)
         directory = Path(path).parent
@@ -238,7 +238,7 @@ class SkillDialect(DocumentDialect):
 
 
 def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) -> dict[str, Node | None]:
-    """The evals, with the skill's instructions as the system's message, or as a variant of agents."""
+    """Items of the eval file for `evals`, with the skill as the system message, or as a variant for agents."""
     at = root.at
     name = root.get("skill_name")
     if name is not None and (not isinstance(name, Scalar) or name.text != skill.meta.id):
@@ -266,7 +266,7 @@ def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) ->
 
 
 def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> MapNode | None:
-    """The case that an entry of `evals` stands for; None where it is wrong, which is reported."""
+    """The case for an entry of `evals`, or None after reporting that it is invalid."""
     if not isinstance(item, MapNode):
         reading.report.unfit(item, "an entry of 'evals' must be a mapping", "bad-case")
         return None
@@ -292,7 +292,7 @@ def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> Ma
 
 
 def _prompt_of(given: Mapping[str, Node]) -> Node:
-    """The prompt, behind the files that it comes with."""
+    """The prompt, as a message with its files before it if there are any."""
     prompt, files = given["prompt"], given.get("files")
     if not isinstance(files, ListNode) or not files.items:
         return prompt
@@ -302,7 +302,7 @@ def _prompt_of(given: Mapping[str, Node]) -> Node:
 
 
 def _workspace_of(given: Mapping[str, Node], reading: Reading) -> Node | None:
-    """The files of an eval, in the workspace of its agent; two that would lie in one place are reported."""
+    """The workspace with the files of an eval, or None if it has none. Two files with the same path are reported."""
     files = given.get("files")
     if not isinstance(files, ListNode) or not files.items:
         return None
@@ -321,9 +321,9 @@ def _block(kind: str, value: Node) -> MapNode:
 
 
 def _checks(item: MapNode, reading: Reading) -> Node | None:
-    """The case's assertions: sentences are judged together, and anything else is an assertion of ours.
+    """The case's assertions: sentences to be judged together, and assertions of agentv.
 
-    Without any, the expected output is judged. None if something is wrong, which is reported.
+    If there are none, a rubric for the expected output. None after reporting errors.
     """
     given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
     if len(given) > 1:
@@ -345,18 +345,18 @@ def _checks(item: MapNode, reading: Reading) -> Node | None:
 
 
 def overlay_of(skill: Skill, eval_file: str) -> dict[str, str]:
-    """Place in the workspace → path, relative to the directory of the eval file.
+    """Path in the workspace → path of the skill's file or directory, relative to the directory of the eval file.
 
     Args:
-        skill: with a `SKILL.md`.
-        eval_file: absolute; neither it nor what lies beside it below the skill's directory is part of the skill.
+        skill: a skill with a `SKILL.md`.
+        eval_file: absolute path; the entry of the skill's directory that contains it is omitted.
     """
     own = Path(eval_file)
     return placed_skill(skill, str(own.parent), own.relative_to(skill.directory).parts[0])
 
 
 def place_of(path: str) -> str:
-    """Where an input file of an eval lies in the workspace: `evals/files/a.csv` is `a.csv`."""
+    """The path in the workspace of an eval's input file: `a.csv` for `evals/files/a.csv`."""
     parts = [part for part in PurePosixPath(path).parts if part not in {".", "..", "/"}]
     for prefix in _INPUTS:
         parts = parts[1:] if len(parts) > 1 and parts[0] == prefix else parts

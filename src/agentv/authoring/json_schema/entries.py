@@ -1,4 +1,4 @@
-"""The JSON Schema of messages, of `assert:` lists, of targets, and of any mapping with all its spellings.
+"""The JSON Schema of messages, `assert:` lists, targets, and mappings with their older spellings.
 
 Older spellings and older places of keys are marked as deprecated.
 """
@@ -34,7 +34,7 @@ MESSAGES: Schema = {"$ref": "#/$defs/messages"}
 
 _MESSAGE: Schema = {"$ref": "#/$defs/message"}
 _FILLED: Schema = {"pattern": r"\S", "minItems": 1, "minProperties": 1}
-"""Holds something, whatever it is."""
+"""Any value that is not empty."""
 
 _BLOCKS: dict[str, Schema] = {
     "text": {"description": "the text", "not": {"type": "null"}},
@@ -105,13 +105,13 @@ _TYPE_KEY = "the name of an assertion type"
 def assertion_defs(
     types: Registry[AssertionType], replaceable: Collection[str], custom: Mapping[str, str] | None = None
 ) -> dict[str, Schema]:
-    """The definitions that every `assert:` list refers to.
+    """The definitions to which every `assert:` list refers.
 
     Args:
-        types: the built-in types, and those of plugins.
-        replaceable: those that a project's own file may replace, and that therefore accept any keys.
-        custom: the project's own types, with what describes them; any other name is refused. None: the project is not
-            known, so a name is refused only if it is a slip of a known one.
+        types: built-in types, and those of plugins.
+        replaceable: types that a file of the project may replace, and that therefore accept any keys.
+        custom: name of each custom type of the project → description; other names are rejected. None if the project is
+            unknown: then only misspelt known names are rejected.
     """
     kinds = [one for name in types.names if (one := types.find(name)) is not None]
     strict = [kind for kind in kinds if kind.name not in {*replaceable, *(custom or ())}]
@@ -171,7 +171,7 @@ _BY_FORM: Schema = {
 _SENTENCE: Schema = {"description": "a sentence; a judge model decides whether it is true", **NAME}
 _INCLUDE = mapping_of({"include": _INCLUDE_NAME})
 _OTHER_FORMS: Mapping[str, Schema] = {"type": {"description": _TYPE_KEY}, "include": _INCLUDE_NAME}
-"""Keys that an entry of another form begins with; offered where an entry is still empty."""
+"""First keys of an entry's other forms, for completion in an empty entry."""
 
 
 def _one_key(
@@ -180,7 +180,7 @@ def _one_key(
     settings: Iterable[str],
     custom: Mapping[str, str] | None,
 ) -> Schema:
-    """Entries whose key is a type: `contains: text`. Beside it stand only the keys that every assertion takes."""
+    """The schema of one-key entries, `contains: text`, which have no other keys but those of every assertion."""
     own = _own_keys(settings)
     beside: Schema = {"$ref": "#/$defs/beside-a-type"}
     alone = [
@@ -211,7 +211,7 @@ def _own_keys(settings: Iterable[str]) -> str:
 
 
 def _accepted(types: Registry[AssertionType], custom: Mapping[str, str] | None) -> str:
-    """A pattern of the names that mean a type, or may mean one where the project is not known."""
+    """A pattern of the type names; if the project is unknown, also of other names that may be custom types."""
     known = [*types.names, *ASSERTION_TYPES]
     if custom is not None:
         return spelled([*known, *custom])
@@ -219,7 +219,7 @@ def _accepted(types: Registry[AssertionType], custom: Mapping[str, str] | None) 
 
 
 def _lone_value(kind: AssertionType) -> Schema:
-    """What may follow the one key: the value of one option, a mapping of all, or nothing where none is needed."""
+    """The schema of a one-key entry's value: that of one option, a mapping of options, or null if none is required."""
     shape = shape_of(kind.options)
     options: Schema = {"$ref": f"#/$defs/type.{kind.name}"}
     short = kind.options.short
@@ -232,7 +232,7 @@ def _lone_value(kind: AssertionType) -> Schema:
 
 
 def _options(kind: AssertionType, settings: Collection[str]) -> Schema:
-    """The options of one type, with the keys that every assertion takes."""
+    """The schema of a type's options and the keys that every assertion accepts."""
     options = object_of(kind.options)
     taken = options["properties"].keys() & settings
     if taken:
@@ -248,22 +248,22 @@ def _spelling(kind: AssertionType) -> str:
 
 
 _SHORTEST = 5
-"""Letters of a name whose slips are looked for; a shorter one is one slip away from too many words."""
+"""Minimum length of a name whose misspellings are rejected: shorter ones are similar to too many words."""
 
 _EXACT = 8
-"""Letters of the longest name whose slips are listed one by one."""
+"""Maximum length of a name whose misspellings get exact patterns."""
 
 _PART = 2
-"""Letters of a part of a longer one."""
+"""Length of the parts of longer names."""
 
 
 def spelled(names: Iterable[str]) -> str:
-    """A pattern of type names as they may be written: with `_` for `-`, and `not-` in front."""
+    """A pattern of type names, with `_` or `-`, and with or without `not-`."""
     return f"^(?:not[-_])*(?:{'|'.join(map(_either_dash, sorted(names)))})$"
 
 
 def misspelt(names: Iterable[str]) -> str:
-    """A pattern of names with one slip: a letter too many, too few, another one, or two that changed places.
+    """A pattern of names with one misspelling: an extra, missing or wrong letter, or two swapped letters.
 
     The names themselves may match too.
     """
@@ -274,7 +274,7 @@ def misspelt(names: Iterable[str]) -> str:
 
 
 def _slip(name: str) -> str:
-    """A pattern of a name with one slip: after its first letter, or at it."""
+    """A pattern of a name with one misspelling, at its first letter or in the rest."""
     first, rest = _either_dash(name[:1]), name[1:]
     if not rest:
         return f".?|.{first}|{first}."
@@ -284,7 +284,7 @@ def _slip(name: str) -> str:
 
 
 def _part(name: str) -> str:
-    """A pattern of a long name with a slip in one part of it. Shorter than `_slip`, and wrong as rarely."""
+    """A pattern of a long name with a misspelling in one part; shorter than that of `_slip`, and rarely wrong."""
     parts = [(name[:at], name[at : at + _PART], name[at + _PART :]) for at in range(0, len(name), _PART)]
     return "|".join(
         f"{_either_dash(before)}.{{{len(part) - 1},{len(part) + 1}}}{_either_dash(after)}"
@@ -301,26 +301,25 @@ OLDER_RUN: Mapping[str, Schema] = {
     "timeout_ms": {"type": "number", "exclusiveMinimum": 0},
     "fail_on_error": {"type": ["boolean", "integer"], "minimum": 1},
 }
-"""Older keys of `run:` whose values mean something else → what they may hold."""
+"""Older key of `run:` whose value has another meaning → schema of the value."""
 
 _RUN = {
     **{f"run.{key}": f"#/$defs/run/properties/{key}" for key in sorted(RUN.canonical)},
     **{f"run.{key}": f"#/$defs/run.{key}" for key in OLDER_RUN},
 }
-"""Keys of `run:` as other mappings name them → where their schema stands. `cache: false` is read, and no more of it."""
+"""Key of `run:` with its prefix, as tables of spellings name it → reference to its schema."""
 
 
 def spelled_mapping(
     properties: Mapping[str, Schema], spellings: Spellings, place: str, more: Mapping[str, Schema] | None = None
 ) -> Schema:
-    """The schema of a mapping whose keys a table of spellings lists.
+    """The schema of a mapping with the keys of a table of spellings.
 
     Args:
-        properties: canonical key → its schema.
+        properties: canonical key → schema.
         spellings: the table.
         place: location of the schema, for references to its own keys.
         more: further keys, and older ones whose values differ.
-
     """
     older = {key: _reference(canonical, key, place, spellings) for key, canonical in spellings.older.items()}
     known = {*properties, *older, *(more or {})}
@@ -339,7 +338,7 @@ def _reference(canonical: str, key: str, place: str, spellings: Spellings) -> Sc
 
 
 def _nested(inner: Mapping[str, str], place: str, known: set[str], postponed: Collection[str]) -> Schema:
-    """A block such as `execution:`, whose keys mean keys of the mapping around it or of its `run:`."""
+    """The schema of a block such as `execution:`, with older places of keys of the outer mapping or its `run:`."""
     properties = {}
     for key, canonical in inner.items():
         if canonical in known:
@@ -361,9 +360,9 @@ BY_ID: Schema = {"$ref": "#/$defs/target-by-id"}
 
 
 def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
-    """The definitions that every place of a target refers to.
+    """The definitions to which every schema of a target refers.
 
-    An unknown provider may be that of a plugin which is not installed here, or is broken: any keys do.
+    An unknown provider accepts any keys: it may come from a plugin that is broken or not installed here.
     """
     found = [one for name in providers.names if (one := providers.find(name)) is not None]
     marks = {"description": "older place of a key of 'retry'", **OLDER}
@@ -376,7 +375,7 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
     rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
     open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
     unbuilt = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(providers.not_yet))
-    # a target whose `id` is its provider has no other (newer AgentV)
+    # newer AgentV: a target whose `id` names its provider has no `provider`
     by_name: Schema = {"type": "string", "pattern": f"^(?:{'|'.join(_escaped(one.name) for one in found)})(?::|$)"}
     return {
         "target": {"if": {"type": "object"}, "then": {"$ref": "#/$defs/inline-target"}, "else": NAME},
@@ -412,13 +411,13 @@ _ANYTHING: Schema = {}
 
 
 def _alias(common: Mapping[str, Schema]) -> Schema:
-    """Another name of a target (AgentV); what else every target takes has no effect beside it."""
+    """The schema of an alias (AgentV's `use_target`); the other keys of a target have no effect in it."""
     own: Schema = {**NAME, "description": "the target that this is another name of"}
     return mapping_of({**dict.fromkeys(common, _ANYTHING), "name": common["name"], USE_TARGET: own, "hooks": _ANYTHING})
 
 
 def _rules(provider: Provider, said_by: str) -> Iterable[Schema]:
-    """What follows from `provider: NAME`, and what its settings must hold where nothing else fills them."""
+    """The rules for targets of a provider: its settings, and which ones are required if nothing else sets them."""
     shape, name = shape_of(provider.settings), _escaped(provider.name)
     ours: Schema = {"properties": {said_by: {"pattern": f"^{name}(?::|$)"}}}
     yield {"if": ours, "then": {"$ref": f"#/$defs/provider.{provider.name}"}}
@@ -433,7 +432,7 @@ def _keys(spellings: list[str]) -> list[str]:
 
 
 def _settings(provider: Provider) -> Schema:
-    """The settings of one provider, with the keys of every target. `config:`, if no setting, may hold them too."""
+    """The schema of a provider's settings and the keys of every target. `config:` may contain the settings too."""
     own = object_of(provider.settings)
     place = f"#/$defs/provider.{provider.name}"
     older = {
@@ -450,5 +449,5 @@ def _settings(provider: Provider) -> Schema:
 
 
 def _escaped(name: str) -> str:
-    r"""A name in a pattern; JavaScript rejects `\-` outside brackets."""
+    r"""The name escaped for a pattern; JavaScript rejects `\-` outside brackets."""
     return re.escape(name).replace(r"\-", "-")

@@ -65,8 +65,8 @@ class Vocabulary(Struct, frozen=True):
     """Names that files may use.
 
     Attributes:
-        replaceable: built-in assertion types that a project's own file may replace; they accept any keys.
-        custom: name of each of the project's own assertion types → its description; None: the project is not known.
+        replaceable: built-in assertion types that a file of the project may replace; they accept any keys.
+        custom: name of each custom assertion type of the project → description; None if the project is unknown.
     """
 
     assertions: Registry[AssertionType]
@@ -76,7 +76,11 @@ class Vocabulary(Struct, frozen=True):
 
 
 def json_schema(kind: str, words: Vocabulary) -> Schema:
-    """The schema of one kind of file, a key of `KINDS`, as editors use it.
+    """The schema for editors of one kind of file.
+
+    Args:
+        kind: a key of `KINDS`.
+        words: names that files may use.
 
     Raises:
         TypeError: a declaration cannot be translated.
@@ -86,7 +90,7 @@ def json_schema(kind: str, words: Vocabulary) -> Schema:
 
 
 def full_schema(kind: str, words: Vocabulary) -> Schema:
-    """The same schema with every key in `properties`, older ones too, and with its description.
+    """The schema of one kind of file with every key in `properties`, including older ones, and its description.
 
     Raises:
         TypeError: a declaration cannot be translated.
@@ -142,7 +146,7 @@ def _eval_file(words: Vocabulary) -> _Document:
 
 
 def _of_extensions(kind: str, cls: type) -> dict[str, Schema]:
-    """What the keys of a class may hold that extensions read: nothing where the extension is not here."""
+    """Schemas of the keys that extensions read; a key whose extension is missing allows no value."""
     unread = {key for key, rule in shape_of(cls).rules.items() if rule.unread}
     lacked: dict[str, Schema] = {key: {"not": {}} for key in unread & {*missing(kind)}}
     return {**lacked, **{key: loaded(kind, key) for key in unread & registered(kind).keys()}}
@@ -208,7 +212,7 @@ _OPTIONS: Schema = {"anyOf": [{"$ref": "#/$defs/options"}, _NOTHING]}
 _ID: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
 _TEXTS = ("prompt", "raw", "messages", "file", "path")
-"""Keys of a prompt that say what it asks."""
+"""Keys of a prompt that contain or name its text."""
 
 PROMPTS: Schema = {
     "if": {"type": "array"},
@@ -258,7 +262,7 @@ _SUITE_VALUES: Mapping[str, Schema] = {
         },
     },
 }
-"""What the keys of a suite may hold that the declarations leave to others to read."""
+"""Schemas of a suite's keys that are declared without a type."""
 
 _INCLUDED_TESTS: Schema = {
     "description": "the cases of another file",
@@ -295,7 +299,7 @@ _DEFAULT_TEST_VALUES: dict[str, Schema] = {
 _OPTIONS_VALUES: Mapping[str, Schema] = {"judge": TARGET}
 
 _OLDER_RUN: Mapping[str, str] = {"trials": "repeat", "timeout_ms": "timeout_s", "fail_on_error": "max_errors: 1"}
-"""Keys of `run:` whose older values mean something else → what to write."""
+"""Older key of `run:` whose value has another meaning → what to write instead."""
 
 _RUN_VALUES: Mapping[str, Schema] = {
     key: older_spelling(written, {"$ref": f"#/$defs/run.{key}"}) for key, written in _OLDER_RUN.items()
@@ -303,7 +307,7 @@ _RUN_VALUES: Mapping[str, Schema] = {
 
 
 def older_as_patterns(schema: Any) -> Any:
-    """The same schema, with deprecated properties moved to `patternProperties`; those that are equal share one."""
+    """The schema with deprecated properties moved to `patternProperties`, with one pattern for all equal ones."""
     if isinstance(schema, list):
         return [older_as_patterns(item) for item in schema]
     if not isinstance(schema, dict):
@@ -324,7 +328,7 @@ def older_as_patterns(schema: Any) -> Any:
 
 
 _PLAIN = frozenset({"enum", "const", "default", "required"})
-"""Keywords whose values are no schemas."""
+"""Keywords whose values are not schemas."""
 
 
 def _is_older(schema: Any) -> bool:
@@ -332,20 +336,20 @@ def _is_older(schema: Any) -> bool:
 
 
 def prompt_defs() -> dict[str, Schema]:
-    """One prompt: a text or a path, a list of messages, or an object."""
+    """The definition of a prompt: a text or path, a list of messages, or an object."""
     schema: Schema = {"if": {"type": "array"}, "then": MESSAGES, "else": NAME}
     named: Schema = {
         **mapping_of(properties_of(AuthoredPrompt, {"prompt": schema})),
         "anyOf": [
             *({"required": [key], "properties": {one: False for one in _TEXTS if one != key}} for key in _TEXTS),
-            {"required": ["id"], "properties": dict.fromkeys(_TEXTS, False)},  # the id is where the prompt is
+            {"required": ["id"], "properties": dict.fromkeys(_TEXTS, False)},  # the id is the prompt's path
         ],
     }
     return {"prompt": {"if": {"type": "object"}, "then": named, "else": schema}}
 
 
 def input_or_prompts() -> Schema:
-    """The keywords that ask every case for its input, unless the suite has prompts."""
+    """Keywords that require an input in every case, unless the suite has prompts."""
     case: Schema = {"type": "object", "not": {"required": ["include"]}}
     schema: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns", "user"]])}}
     return {
@@ -393,7 +397,7 @@ _EXAM_VALUES: Mapping[str, Schema] = {
 
 
 def triggering_defs(cls: type) -> dict[str, Schema]:
-    """The definitions of `triggering:`, declared by a class: of an exam or of a suite."""
+    """The definitions of `triggering:`. `cls`: declares its keys, in an exam or in a suite."""
     return {
         "triggering": {
             **object_of(cls, _TRIGGERING_VALUES),

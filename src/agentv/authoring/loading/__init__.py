@@ -1,1 +1,1 @@
-"""Files in, suites out."""
+"""Loading of eval files: from paths to suites, or to diagnostics."""

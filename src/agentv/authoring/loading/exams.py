@@ -1,4 +1,4 @@
-"""`exam:` of a suite: the prompt whose exam it is, and what the evidence of a run covers (SPEC section 11)."""
+"""The record of a suite's `exam:`: the prompt, and the files and targets that the exam depends on (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SET_ASIDE = frozenset({".env", META})
 
 
 def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadRequest, read: Mapping[str, bytes]) -> Exam:
-    """The data that an attempt is recorded with.
+    """The data with which a run of an exam is recorded.
 
     Args:
         of: the prompt.
-        header: of the suite.
-        suite: as loaded.
+        header: header of the suite.
+        suite: the suite as loaded.
         request: options of the command line.
-        read: path → bytes of all files that were read for it.
+        read: path → content of every file that was read for the suite.
     """
     directory = os.path.normpath(Path(suite.path).parent / of.directory)
     own = _own_target(header)
@@ -53,7 +53,7 @@ def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadReque
 
 
 def _own_target(header: Header) -> TargetSpec | None:
-    """The model that the exam would ask, if the command line names another; its mistakes are not reported here."""
+    """The exam's own model if the command line overrides it; otherwise None. Mistakes in it are not reported."""
     if not header.cases.context.request.targets_win:
         return None
     registry, silent = header.targets.registry, Report()
@@ -64,7 +64,7 @@ def _own_target(header: Header) -> TargetSpec | None:
 
 
 def _is_other(suite: Suite, header: Header, request: LoadRequest, own: TargetSpec | None) -> bool:
-    """Whether the command line has another model answer or judge than the exam names, or changes the inputs.
+    """Whether the command line changes the inputs, or overrides the model or judge that the exam names.
 
     An exam that names none accepts any.
     """
@@ -85,7 +85,7 @@ def _same(one: TargetSpec, other: TargetSpec) -> bool:
 
 
 def _asked(suite: Suite, header: Header, own: TargetSpec | None) -> Iterator[TargetSpec]:
-    """The models and judges that the exam asks unless the command line names others; if it names none, those."""
+    """The models and judges that the exam names, or else those of the command line."""
     models = (own,) if own is not None else suite.targets
     for case in suite.cases:
         yield from (case.target,) if case.target is not None else models
@@ -94,22 +94,22 @@ def _asked(suite: Suite, header: Header, own: TargetSpec | None) -> Iterator[Tar
 
 
 def _texts(directory: str, suite: Suite, read: Mapping[str, bytes], asked: Iterator[TargetSpec]) -> dict[str, bytes]:
-    """The files and targets that an exam's evidence covers: path from the prompt's directory → bytes.
+    """Path relative to the prompt's directory, or name of a target → content, for all that an exam depends on.
 
-    They are the same when the exam runs, in `doctor` and at promotion.
+    The result is the same when the exam runs, in `doctor` and at promotion.
 
     Args:
-        directory: the prompt's.
-        suite: the exam: its assertions name files that loading does not read.
-        read: path → bytes of all files that were read for it.
-        asked: the models and judges that it asks unless the command line names others.
+        directory: directory of the prompt.
+        suite: the exam; its assertions name files that loading does not read.
+        read: path → content of every file that was read for the suite.
+        asked: its models and judges.
     """
     root = repository_root(directory).rstrip(os.sep) + os.sep
     checks = {path for case in suite.cases for entry in case.assertions for path in _behind(entry, suite)}
     others = set(_of_targets(suite)) - checks
     texts = {path: data for path, data in read.items() if path not in others and not _is_set_aside(path, directory)}
     for path in sorted(checks - texts.keys()):
-        # what lies outside, such as the interpreter of a command, is another one on every machine
+        # files outside the repository, such as a command's interpreter, differ from machine to machine
         if is_file(path) and path.startswith(root):
             with suppress(OSError):
                 texts[path] = Path(path).read_bytes()
@@ -118,7 +118,7 @@ def _texts(directory: str, suite: Suite, read: Mapping[str, bytes], asked: Itera
 
 
 def target_record(spec: TargetSpec, directory: str) -> bytes:
-    """The settings of a target as a run records them, without secrets, and the digests of its own files."""
+    """The public settings of a target and the digests of its files, as JSON."""
     root = repository_root(directory).rstrip(os.sep) + os.sep
     paths = (path for path in (*spec.files, *files_of_settings(spec.settings)) if path.startswith(root))
     files = {_named(path, directory): digest_of(path) for path in paths}
@@ -127,7 +127,7 @@ def target_record(spec: TargetSpec, directory: str) -> bytes:
 
 
 def _without_secrets(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without those that are masked: whether a key is set differs from machine to machine."""
+    """The settings without masked ones: which keys are set differs from machine to machine."""
     return {
         key: _without_secrets(value) if isinstance(value, Mapping) else value
         for key, value in settings.items()
@@ -136,9 +136,9 @@ def _without_secrets(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_set_aside(path: str, directory: str) -> bool:
-    """Whether a file says where things run, or describes another prompt, and not what is asked and how it is judged."""
+    """Whether a file is ignored: it configures the machine or project, describes a prompt, or is named by its URL."""
     if checkout_of(path) is not None:
-        return True  # the exam names it by its URL
+        return True  # the exam contains its URL
     folder, name = os.path.split(path)
     if name == SKILL and folder != directory:
         return True
@@ -146,7 +146,7 @@ def _is_set_aside(path: str, directory: str) -> bool:
 
 
 def _behind(entry: AssertionEntry, suite: Suite) -> Iterator[str]:
-    """The files that an assertion names: code, schemas, judge prompts."""
+    """The files on which an assertion depends: code, schemas, judge prompts."""
     search = None if suite.graders is None else suite.graders.search
     for one in entry.nested():
         yield from files_behind(one.assertion, search)
@@ -154,7 +154,7 @@ def _behind(entry: AssertionEntry, suite: Suite) -> Iterator[str]:
 
 
 def _of_targets(suite: Suite) -> Iterator[str]:
-    """The files that targets and judges name: recordings, code of their own."""
+    """The files that targets and judges name: recordings and code."""
     own = (spec for case in suite.cases for spec in (case.target, case.judge))
     named = (suite.judge, suite.forced_judge, suite.default_judge, *suite.judges.values(), *suite.targets, *own)
     for spec in {id(spec): spec for spec in named if spec is not None}.values():

@@ -1,4 +1,4 @@
-"""The targets that a directory can name, each read for itself, so that what one lacks hides no other."""
+"""The targets available in a directory. Each is read separately, so that errors in one do not hide others."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from agentv.templating import environment_names, has_placeholder
 
 _ENVIRONMENT = re.compile(r"\benv\.([A-Za-z_]\w*)")
 _LACKS = frozenset({"missing-extra", "unset-environment", "no-api-key"})
-"""What is wrong with the machine and not with the file."""
+"""Codes of diagnostics about the machine, not the file."""
 
 
 class InventoryEntry(Struct, frozen=True):
-    """One target: its spec, or what it lacks to be one.
+    """One target, usable or not.
 
     Attributes:
-        provider, model: as written, where there is no spec.
+        provider, model: as authored, if there is no spec.
+        spec: the target; None if it cannot be used.
         judge: the name of its own judge.
-        settings: the keys that its author gives.
-        named: the environment variables that its placeholders name.
-        lacks: what this machine does not have.
-        problems: what is wrong with it in the file, so that it cannot be used.
+        settings: the authored keys.
+        named: environment variables in its placeholders.
+        lacks: diagnostics about what this machine lacks, and warnings.
+        problems: mistakes in the file, because of which it cannot be used.
     """
 
     name: str
@@ -52,13 +53,13 @@ class InventoryEntry(Struct, frozen=True):
 
 
 class Inventory(Struct, frozen=True):
-    """The targets of a directory.
+    """The targets available in a directory.
 
     Attributes:
-        path: the `targets.yaml` in force.
+        path: the `targets.yaml` in effect; None if there is none.
         env: the environment of the process and of `.env` files.
         default_target, default_judge: names.
-        diagnostics: what is wrong with the files as a whole, with names that are no targets, and warnings.
+        diagnostics: errors in the files as a whole, unknown names, and warnings.
     """
 
     path: str | None
@@ -70,13 +71,13 @@ class Inventory(Struct, frozen=True):
 
 
 def inventory(directory: str, names: Sequence[str], request: LoadRequest, registries: Registries) -> Inventory:
-    """The targets of these names, or `provider:rest` strings; without any all that the directory's `targets.yaml` has.
+    """The targets with these names, or all targets of the project if no names are given.
 
     Args:
-        directory: absolute; whose `.agentv` is looked for, upwards.
-        names: of targets.
-        request: its environment counts, and its paths do not.
-        registries: what names mean.
+        directory: absolute path; `.agentv` is searched for in it and above.
+        names: names of targets, or `provider:rest` strings.
+        request: provides the environment; its paths are ignored.
+        registries: meaning of names.
     """
     report = Report()
     registry, reading = SuiteReader(str(Path(directory) / "eval.yaml"), request, registries, report).project()

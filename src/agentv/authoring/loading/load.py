@@ -1,6 +1,7 @@
-"""Paths in, suites out, or every diagnostic of every file at once.
+"""Loads suites from paths, or reports the diagnostics of all files at once.
 
-A file is checked as what it is: an eval file, a template, a sidecar, a prompt's or the project's (SPEC section 2).
+`check_file` checks any kind of file: an eval file, a template, a sidecar, or a file of a prompt or the project (SPEC
+section 2).
 """
 
 from __future__ import annotations
@@ -42,21 +43,21 @@ from agentv.model.values.values import Json, Span
 __all__ = ["LoadRequest", "Loaded", "eval_files", "load", "load_entry"]
 
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
-"""What a directory is searched for, beside exams and the names that dialects have (SPEC section 2)."""
+"""Names of eval files to search for in a directory, besides exams and the names of dialects (SPEC section 2)."""
 
 SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json", *TABLES)
-"""Of files that may be given by name, beside those that a directory is searched for."""
+"""Suffixes of files that can be given by name, besides those that are searched for in a directory."""
 
 
 class Loaded(Struct, frozen=True):
-    """Suites that are right, and the warnings of their files; for `validate` hints too."""
+    """Valid suites and the warnings about their files; for `validate` also hints."""
 
     suites: tuple[Suite, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def load(request: LoadRequest, registries: Registries) -> Loaded:
-    """Every suite that the request names.
+    """Load every suite that the request names.
 
     Raises:
         LoadError: a file is invalid; contains the diagnostics of all files.
@@ -69,13 +70,13 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
         for warning in registries.warnings:
             report.add(warning)
         for path in dict.fromkeys(eval_files(request.paths)):
-            own = Report(hints=not request.for_run)  # so that one wrong file does not look like another's fault
+            own = Report(hints=not request.for_run)  # so that errors in one file do not affect another
             reader = SuiteReader(path, request, registries, own)
             suites.append(reader.read())
             for found in reader.diagnostics:
                 report.add(found)
             read |= reader.files.keys()
-        made = structs.replace(request, allow_outside=True)  # by a program, which reads what it likes
+        made = structs.replace(request, allow_outside=True)  # made by a program, which can read any file
         for number, document in enumerate(request.documents, 1):
             own = Report(hints=not request.for_run)
             path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
@@ -83,19 +84,19 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
             for found in own.diagnostics:
                 in_file = found.span is not None and found.span.file != path
                 report.add(found if in_file else replace(found, span=None))
-        if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
+        if not request.for_run and not report.failed:  # an invalid file's includes may not have been read
             for found in unused_templates(filter(is_directory, request.paths), read):
                 report.add(found)
         if report.failed:
             raise LoadError(report.diagnostics)
         return Loaded(tuple(suite for suite in suites if suite is not None), report.diagnostics)
     finally:
-        if blocking := sys.modules.get("agentv.user_code.blocking"):  # only where users' functions were called
+        if blocking := sys.modules.get("agentv.user_code.blocking"):  # only if user functions were called
             blocking.close_blocking()
 
 
 def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
-    """The eval files that paths mean: a file is itself, a directory is searched.
+    """The eval files for paths: files themselves, and those found in directories.
 
     Raises:
         UsageError: a path does not exist, or a directory contains no eval file.
@@ -112,22 +113,22 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def _nearest_path(path: Path) -> str | None:
-    """The nearest name beside a path that does not exist, or the same path one directory up, as it can be typed."""
+    """A hint with the same path from one directory up or down, or the most similar name in its directory, or None."""
     if not path.is_absolute():
         above = next((up for up in (Path("..", path), Path(*path.parts[1:])) if up.parts and up.exists()), None)
         if above is not None:
             return f"did you mean '{above}'?"
     siblings = [one.name for one in path.parent.iterdir()] if is_directory(str(path.parent)) else []
-    by_stem = {name.partition(".")[0]: name for name in siblings}  # what suffixes have in common says nothing
+    by_stem = {name.partition(".")[0]: name for name in siblings}  # similar suffixes do not count
     found = nearest(path.name.partition(".")[0], by_stem)
     return f"did you mean '{path.parent / by_stem[found]}'?" if found else None
 
 
 def collected(directory: str) -> list[str]:
-    """The eval files below a directory, sorted; none may be there.
+    """The eval files below a directory, sorted.
 
     Raises:
-        UsageError: it cannot be searched.
+        UsageError: the directory cannot be searched.
     """
     try:
         return [str(path.absolute()) for path in sorted(_walk(Path(directory)))]
@@ -136,7 +137,7 @@ def collected(directory: str) -> list[str]:
 
 
 def is_named_eval_file(path: str) -> bool:
-    """Whether a file that is given by name can be an eval file."""
+    """Whether a file given by name can be an eval file, judging by its suffix."""
     return Path(path).suffix in SUFFIXES or path.endswith(".eval.py")
 
 
@@ -168,10 +169,10 @@ def _walk(directory: Path) -> Iterator[Path]:
 
 
 def refuse_others(written: str) -> None:
-    """Refuse a file that is named and that no eval file is named like.
+    """Raise if a file given by name cannot be an eval file.
 
     Raises:
-        UsageError: it is one, or another tool's that cannot be converted.
+        UsageError: the name is not that of an eval file, or the file is another tool's and cannot be read.
     """
     refuse_unreadable(written)
     if not is_named_eval_file(written):
@@ -181,9 +182,9 @@ def refuse_others(written: str) -> None:
 def load_entry(
     entry: Json, directory: str, registries: Registries, env: Mapping[str, str]
 ) -> tuple[AssertionEntry | None, tuple[Diagnostic, ...]]:
-    """One entry of an `assert` list, as an eval file in a directory would see it; None with what is wrong."""
+    """The assertion for an entry of `assert` in an eval file of a directory, or None, and its diagnostics."""
     report = Report()
-    path = str(Path(directory) / "assert.yaml")  # stands for the eval file that is not there
+    path = str(Path(directory) / "assert.yaml")  # an eval file that does not exist
     reader = SuiteReader(path, LoadRequest((), process_env=env), registries, report)
     at = Span(path, 1, 1, 1, 2)
     entries = reader.entries_of(node_of([entry], at))
@@ -193,16 +194,16 @@ def load_entry(
 
 _YAML = (".yaml", ".yml")
 _OF_PROMPTS = frozenset({META, *INPUT_FILES})
-"""Files that the exam of a prompt reads; what is wrong with them shows there."""
+"""Files that a prompt's exam reads; they are checked by reading the exam."""
 
 
 class FileCheck(Struct, frozen=True):
-    """What a check of a file found.
+    """Result of checking a file.
 
     Attributes:
         diagnostics: sorted by position.
-        read: the absolute paths of all files that were read for it.
-        dialect: what the file is, such as `a promptfoo configuration`, if it is another tool's.
+        read: absolute paths of all files that were read for it.
+        dialect: what the file is, such as `a promptfoo configuration`, if it is another tool's; otherwise None.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -211,10 +212,7 @@ class FileCheck(Struct, frozen=True):
 
 
 def unused_in(paths: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
-    """A warning for every template below the directories among the paths that no file was read from.
-
-    A comment in the template's first lines silences it.
-    """
+    """A warning for every template below the directories in `paths` that was not read, unless a comment ignores it."""
     from agentv.authoring.source.ignores import without_ignored
 
     for found in unused_templates(filter(is_directory, paths), read):
@@ -226,18 +224,18 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
     """All diagnostics of a file; a sidecar is checked with its cases.
 
     Args:
-        path: absolute, of a file that exists.
-        request: for `validate`; its paths are ignored.
+        path: absolute path of an existing file.
+        request: options of `validate`; its paths are ignored.
         registries: meaning of names.
     """
-    from agentv.authoring.prompt_library import exam_above, prompt_file_of  # not for a run
+    from agentv.authoring.prompt_library import exam_above, prompt_file_of  # not needed for a run
 
     report = Report(hints=not request.for_run)
     file, own = Path(path), path
     exam = exam_above(path) if file.name in _OF_PROMPTS else None
     is_project = is_of_project(file)
     if is_project:
-        own = str(file.parent.parent / "eval.yaml")  # stands for the eval files that it holds for
+        own = str(file.parent.parent / "eval.yaml")  # an eval file to which the project file would apply
     elif exam is not None:
         own = exam
     elif file.suffix in _YAML:
@@ -249,7 +247,7 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
             one
             for one in reader.diagnostics
             if one.span is not None
-            # its own, or of a file that it names
+            # in the file itself, or in a file that it names
             and (one.span.file == path or (one.span.file != own and not is_of_project(Path(one.span.file))))
         )
         return FileCheck(found, frozenset(reader.files))
@@ -272,10 +270,10 @@ _HOME = (".agentv", "templates")
 def unused_templates(directories: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
     """A warning for every template below the directories that was not read.
 
-    Only for directories: with single files, other files may include the template.
+    Single files are not enough, because others may include the template.
 
     Args:
-        directories: as given.
+        directories: paths as given.
         read: absolute paths of all files that the suites below these directories read.
     """
     for path in sorted({path for directory in directories for path in _templates_below(directory)} - set(read)):

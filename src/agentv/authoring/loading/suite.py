@@ -1,4 +1,4 @@
-"""One eval file as a Suite (SPEC sections 2 to 4)."""
+"""Reads one eval file as a Suite (SPEC sections 2 to 4)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OF_WHAT_IS_LEFT_OUT = frozenset(
         *("unknown-key", "unknown-target"),
     }
 )
-"""Codes of errors that a part which was not translated may cause elsewhere."""
+"""Codes of errors that an untranslated part of the file may cause elsewhere."""
 
 _TESTS_LINE = lazy_pattern(
     rb"^(?:" + b"|".join(key.encode() for key in sorted(TESTS)) + rb"):[ \t]*(?:#.*)?\r?$", re.MULTILINE
@@ -63,11 +63,11 @@ class SuiteReader:
         self._report = report
         self._builder: SuiteBuilder | None = None
         self._shared = False
-        self.dialect: str | None = None  # its title, if the file is another tool's
-        self._not_missing: frozenset[str] = frozenset()  # misspelt, or in a broken sidecar
+        self.dialect: str | None = None  # its title, for another tool's file
+        self._not_missing: frozenset[str] = frozenset()  # misspelt, or in an invalid sidecar
 
     def read(self) -> Suite | None:
-        """The suite, or None."""
+        """The suite, or None after reporting errors."""
         if self.path.endswith(STREAMED):
             samples = of_stream(self.path)  # another tool's
             if samples is not None:
@@ -91,34 +91,34 @@ class SuiteReader:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Every file that was read so far, by its absolute path, with its sha256."""
+        """Absolute path → SHA-256 of every file that was read so far."""
         return self._context.disk.digests
 
     def read_document(self, document: Mapping[str, Json]) -> Suite | None:
-        """The suite of a mapping that a program created."""
+        """The suite for a mapping that a program created, or None after reporting errors."""
         top = self._context.top
         try:
             root = node_of(document, top)
         except RecursionError:
             self._report.error("too-deep", top, "this mapping is nested too deeply, or contains itself")
             return None
-        assert isinstance(root, MapNode)  # noqa: S101  # it was made of a mapping
+        assert isinstance(root, MapNode)  # noqa: S101  # made from a mapping
         self._reading = self._reading.rendering(holds_placeholder(root))
         suite = self._suite(root)
         return suite and replace(suite, path="")
 
     def entries_of(self, node: Node) -> tuple[AssertionEntry, ...]:
-        """The assertions of a list without a file, read like those of this file."""
+        """The assertions of a list that is not in a file, read as if it were in this file."""
         header = self._begin(MapNode({}, {}, node.at)).header
         return header.cases.context.assertions.entries(node, header.reading).value
 
     def project(self) -> tuple[TargetRegistry, Reading]:
-        """The targets that an eval file of this directory can name, and what they are read with."""
+        """The targets that an eval file in this directory can name, and the context to read them in."""
         header = self._begin(self._nothing).header
         return header.targets.registry, header.reading
 
     def check_project(self) -> None:
-        """The `targets.yaml` and `config.yaml` that hold for eval files of this directory, each target read."""
+        """Check the `targets.yaml` and `config.yaml` that apply to this directory, with every target."""
         self._shared = True
         self.project()[0].check(self._reading.report)
 
@@ -130,7 +130,7 @@ class SuiteReader:
         read_meta(str(Path(self.path).parent), self._reading)
 
     def check_template(self) -> None:
-        """`validate` knows a template when it is given one."""
+        """Check a template by itself, without a case."""
         from agentv.authoring.assertions.entries import load_template
 
         self._shared = True
@@ -146,7 +146,7 @@ class SuiteReader:
         return MapNode({}, {}, self._context.top)
 
     def _sidecar(self) -> MapNode:
-        """The keys in the YAML file of the same name next to the cases (SPEC section 2); empty without one."""
+        """The YAML file with the same name next to the cases (SPEC section 2); empty if there is none."""
         cases = Path(self.path)
         path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
         data = self._context.bytes_of(path) if path is not None else None
@@ -193,7 +193,7 @@ class SuiteReader:
         return None
 
     def _translated_suite(self, claims: tuple[Claim, ...], root: Node) -> Suite | None:
-        """The suite of a file that a dialect claims."""
+        """The suite of a file in a dialect, or None after reporting errors."""
         context = self._context
         if len(claims) > 1:
             titles = " and ".join(dialect(str(one.name)).title for one in claims)
@@ -219,7 +219,7 @@ class SuiteReader:
         self._not_missing |= made.not_missing
         if self._report.failed and not made.reads_on:
             request = replace(self._context.request, for_run=False, makes=False, on_case=None, on_header=None)
-            # report what else is wrong, without what follows from that
+            # report other errors too, but not those that may follow from the first ones
             wrong = [one.span for one in self._report.diagnostics if one.severity == "error" and one.span is not None]
             others = SuiteReader(self.path, request, self._context.registries, Report())
             others._reading = replace(self._reading, report=others._report, strict_env=False)
@@ -234,9 +234,9 @@ class SuiteReader:
         return suite and replace(suite, dialect=self.dialect)
 
     def _read_root(self, data: bytes, *, whole: bool) -> Result[Node | None]:
-        """The outermost node. The cases are taken as they come by, where nothing else can follow them.
+        """The root node. Cases are read as a stream if they are the last key of the file.
 
-        `whole`: they are not, since what they are is not known before.
+        `whole`: do not stream, because the root node decides which dialect the file is in.
         """
         line = None if whole else _TESTS_LINE.search(data)
         last = line is not None and not _OTHER_LINE.search(data, line.end())
@@ -247,7 +247,7 @@ class SuiteReader:
             try:
                 return read_json(self.path, data.decode("utf-8-sig"), self._report)
             except UnicodeDecodeError:
-                return read_yaml(self.path, data, self._report)  # which tells it
+                return read_yaml(self.path, data, self._report)  # reports the error
         streams = last and self._context.request.tests_from is None
         stream = (TESTS, lambda header: self._begin(header).sources.add if streams else None)
         return read_yaml(self.path, data, self._report, stream=stream)
@@ -270,7 +270,7 @@ class SuiteReader:
             if not (streamed and isinstance(tests, ListNode) and not tests.items):
                 builder.sources.take(tests)
         elif "scenarios" in root.items:
-            header.cases.notes.seen = True  # these are cases, which are not supported yet, as is reported
+            header.cases.notes.seen = True  # scenarios are cases; that they are not supported yet was reported
         elif "tests" not in self._not_missing and authored.triggering is None and authored.activation is None:
             hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
             cases = cases_beside(self.path) if hint is None else None
@@ -280,14 +280,14 @@ class SuiteReader:
         kept = self._context.disk.kept
         if suite is None or authored.exam is None or kept is None:
             return suite
-        # a run of a prompt's exam is recorded with all that it consists of
+        # the record of an exam's run covers all files of the exam
         from agentv.authoring.loading.exams import exam_of
 
-        files = {path: data for path, data in kept.items() if path != request.env_file}  # which holds secrets
+        files = {path: data for path, data in kept.items() if path != request.env_file}  # contains secrets
         return replace(suite, exam=exam_of(authored.exam, header, suite, request, files))
 
     def _begin(self, root: MapNode) -> SuiteBuilder:
-        """Read everything but the cases."""
+        """Read the header, and return the builder that collects the cases."""
         context = self._context
         header = read_header(self.path, root, self._reading, context.request, context.registries)
         self._not_missing |= _EXPECTED_KEYS & {"target" if key == "targets" else key for key in header.not_missing}
@@ -297,7 +297,7 @@ class SuiteReader:
         return self._builder
 
     def _asks_agents(self) -> bool:
-        """Whether all targets of a file that names none itself are agents. Their mistakes are reported later."""
+        """Whether all targets of a file that names none are agents. Mistakes in them are reported later."""
         context = self._context
         quiet = self._reading.reporting_to(Report())
         read = read_header(self.path, self._nothing, quiet, context.request, context.registries)
@@ -310,10 +310,10 @@ class SuiteReader:
         context = self._context
 
         def read_made(root: Node, report: Report) -> Suite | None:
-            assert isinstance(root, MapNode)  # noqa: S101  # it was made of a mapping
+            assert isinstance(root, MapNode)  # noqa: S101  # made from a mapping
             made = SuiteReader(self.path, context.request, context.registries, report)
-            made._context.boundary.is_open = True  # the file is a program, which reads what it likes
-            made._context.bytes_of(self.path)  # so that the run remembers what it was
+            made._context.boundary.is_open = True  # the file is a program, which can read any file
+            made._context.bytes_of(self.path)  # so that the run records its digest
             made._reading = made._reading.rendering(holds_placeholder(root))
             return made._suite(root)
 
@@ -323,7 +323,7 @@ class SuiteReader:
 
 
 def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
-    """Whether the command line gives other cases to a file that cannot have others, which is then reported."""
+    """Whether `--tests-from` is set for a file whose cases cannot be replaced, which is then reported."""
     if context.request.tests_from is None:
         return False
     message = f"{why}, so --tests-from does not apply"

@@ -1,7 +1,4 @@
-"""What one eval file is read with, and the suite put together.
-
-A suite is its header, its cases, and the targets and judges that these need.
-"""
+"""The context in which an eval file is read, and the builder of its suite from header, cases, targets and judges."""
 
 from __future__ import annotations
 
@@ -42,11 +39,11 @@ class SuiteContext(Struct, frozen=True):
     """Context in which one eval file is read.
 
     Attributes:
-        path: of the eval file.
+        path: path of the eval file.
         registries: meaning of names.
-        disk: reads files, and stores their digests.
+        disk: reads files, and records their digests.
         boundary: files that may be read.
-        reading: of the header; the environment is not known yet.
+        reading: context of the header, without the environment, which is not known yet.
     """
 
     path: str
@@ -59,7 +56,7 @@ class SuiteContext(Struct, frozen=True):
     @classmethod
     def of(cls, path: str, request: LoadRequest, registries: Registries, report: Report) -> SuiteContext:
         """The context for the file at a path."""
-        directory = template_home(path) or str(Path(path).parent)  # where the paths of the file begin
+        directory = template_home(path) or str(Path(path).parent)  # base of the file's paths
         root = repository_root(directory)
         typed = {request.env_file} if request.env_file is not None else set()
         boundary = replace(boundary_around(directory, root), is_open=request.allow_outside, typed=typed)
@@ -83,16 +80,16 @@ class SuiteContext(Struct, frozen=True):
 
     @property
     def top(self) -> Span:
-        """The beginning of the file."""
+        """The start of the file."""
         return Span(self.path, 1, 1, 1, 2)
 
     @property
     def runs_code(self) -> bool:
-        """Whether code that generates cases is run."""
+        """Whether to run code that generates cases."""
         return self.request.for_run or self.request.makes
 
     def bytes_of(self, path: str) -> bytes | None:
-        """Content of a file; None if it cannot be read, which is reported."""
+        """The content of a file, or None after reporting that it cannot be read."""
         try:
             return self.disk.read(path)
         except OSError as error:
@@ -103,8 +100,8 @@ class SuiteContext(Struct, frozen=True):
         """Diagnostics without ignored ones, sorted by position, and without secrets or content from outside.
 
         Args:
-            reading: of the suite, as far as it was read; knows the secrets.
-            shared: the file is one that many suites use, such as a template.
+            reading: context of the suite as far as it was read, with the secrets.
+            shared: the file is used by many suites, such as a template.
         """
         found, marked = tuple(map(self.boundary.shown, self.reading.report.diagnostics)), self.disk.marked
         if found:
@@ -114,8 +111,8 @@ class SuiteContext(Struct, frozen=True):
             return found
         from agentv.authoring.source.ignores import without_ignored
 
-        # an unused comment is known only where all remarks are made: not in a run, which needs no hints, nor in a
-        # template, whose remarks are made on the eval files that include it
+        # unused ignore comments are found only if all diagnostics are reported: not in a run, which omits hints, nor
+        # for a template, some of whose diagnostics are reported for the eval files that include it
         own = Path(self.path).with_suffix("")
         alone = self.request.for_run or shared
         reported = [] if alone else [path for path in marked if Path(path).with_suffix("") == own]
@@ -123,7 +120,7 @@ class SuiteContext(Struct, frozen=True):
 
 
 TESTS = frozenset(SUITE.spelled("tests"))
-"""Keys of an eval file that say where its cases are."""
+"""Keys of an eval file that contain or name its cases."""
 
 _TESTS_KEY = lazy_pattern(
     rb"""(?:^|[{,]\s*)["']?(?:""" + b"|".join(key.encode() for key in sorted(TESTS)) + rb""")["']?\s*:""", re.MULTILINE
@@ -131,7 +128,7 @@ _TESTS_KEY = lazy_pattern(
 
 
 def cases_beside(path: str) -> str | None:
-    """The JSON Lines file whose sidecar a YAML file is; None where it says itself where its cases are."""
+    """The JSON Lines file of which a YAML file is the sidecar, or None if it is an eval file itself."""
     cases = Path(path).with_suffix(".jsonl")
     if not cases.is_file() or not is_file(path) or _TESTS_KEY.search(Path(path).read_bytes()):
         return None
@@ -139,14 +136,14 @@ def cases_beside(path: str) -> str | None:
 
 
 class SuiteBuilder:
-    """Makes one suite.
+    """Builds one suite.
 
     Attributes:
-        context: of the eval file.
-        header: all but the cases.
-        collector: gets the cases.
-        sources: finds the cases.
-        skill_minimums: of `activation`.
+        context: context of the eval file.
+        header: everything except the cases.
+        collector: collects the cases.
+        sources: reads the cases.
+        skill_minimums: minimums of `activation`.
     """
 
     def __init__(self, context: SuiteContext, header: Header) -> None:
@@ -180,11 +177,11 @@ class SuiteBuilder:
                 self.collector.add(header.cases.read(node, header.reading, written=False))
 
     def build(self, tests: Node | None, not_missing: frozenset[str]) -> Suite | None:
-        """The suite, once all cases are collected; None where anything is wrong, all of which is then reported.
+        """The suite, once all cases were read, or None after reporting all errors.
 
         Args:
-            tests: where the cases are said, for what is wrong with all of them.
-            not_missing: keys whose absence is not to be reported.
+            tests: node that contains or names the cases, at which to report that there are none.
+            not_missing: keys not to report as missing.
         """
         header, request, report = self.header, self.context.request, self.context.reading.report
         notes, suite, reading, registry = header.cases.notes, header.suite, header.reading, header.targets.registry
@@ -192,7 +189,7 @@ class SuiteBuilder:
         header.cases.builder.end(report)
         if not notes.seen and not report.failed and "tests" not in not_missing:
             report.error("no-tests", tests or self.context.top, "this file contains no cases")
-        if not request.for_run:  # mistakes in targets that nothing uses, whose files do not belong to the suite
+        if not request.for_run:  # check unused targets too, without recording their files for the suite
             disk = self.context.disk
             kept, disk.kept = disk.kept, None
             registry.check(reading.report)
@@ -212,7 +209,7 @@ class SuiteBuilder:
         if unset and (by_key := judging.judge_by_key(suite, registry, reading)) is not None:
             suite = structs.replace(suite, default_judge=by_key)
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
-        if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
+        if not request.for_run or needed or suite.judge is not None:  # an invalid judge might compute embeddings
             judging.need_embedder(suite, judges, reading, severity)
         judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=request.targets_win)
         asked = suite.targets if request.targets_win or notes.untargeted else ()  # the systems under test
@@ -224,7 +221,7 @@ class SuiteBuilder:
             report.add(replace(lacking, severity="warning"))
         report_missing(called, reading, asks=request.for_run and request.asks)
         uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
-        if uses and (request.asks or not request.for_run):  # JavaScript may not run where answers are replayed
+        if uses and (request.asks or not request.for_run):  # if answers are replayed, JavaScript may not run
             report_missing_runtime(uses, reading.scope.env, report, "error" if request.for_run else "warning")
         if report.failed:
             return None
@@ -255,15 +252,15 @@ _KINDS = frozenset({"javascript", "javascript-file"})
 def report_missing_runtime(
     uses: Iterable[Span | None], env: Mapping[str, str], report: Report, severity: Severity
 ) -> None:
-    """Report, where JavaScript is first used, that no runtime for it is installed.
+    """Report at the first use of JavaScript that no runtime is installed, if that is so.
 
     Args:
-        uses: positions; None for a target of the command line.
-        env: the environment in which the runtime is looked for.
-        report: gets the diagnostic.
-        severity: an error where the code will run now.
+        uses: positions of the code; None for a target of the command line.
+        env: environment whose PATH is searched for a runtime.
+        report: receives the diagnostic.
+        severity: "error" if the code will run now.
     """
-    if any(one.code == _CODE for one in report.diagnostics):  # a prompt in JavaScript was to be written
+    if any(one.code == _CODE for one in report.diagnostics):  # reported for a prompt that JavaScript generates
         return
     places = list(dict.fromkeys(uses))
     from agentv.user_code.javascript.runtime import HOW_TO_GET, find_runtime

@@ -1,1 +1,1 @@
-"""Targets as eval files and projects name them."""
+"""Targets of eval files and projects."""

@@ -1,4 +1,4 @@
-"""The targets that a directory can name: those of `.agentv/targets.yaml`, and `provider:rest` strings (section 12)."""
+"""The targets available in a directory: those of `.agentv/targets.yaml`, and `provider:rest` strings (section 12)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from agentv.registry.types import Provider, Registry
 
 _KEYS = frozenset({"name", USE_TARGET, "hooks"})
 _DECIDING = frozenset({"provider", "judge", "env", "allow_empty", "thoughts"})
-"""Keys of a target without which an answer or its verdict may be another."""
+"""Keys of a target that can change an answer or its verdict."""
 
 
 def refers(node: MapNode, names: Container[str]) -> bool:
-    """Whether a mapping of a suite refers to a target: by `use_target`, or by the name of one and no settings."""
+    """Whether a mapping in a suite refers to a target, by `use_target`, or by a known name without a provider."""
     if USE_TARGET in node.items:
         return True
     name = node.get("name")
@@ -36,7 +36,7 @@ def refers(node: MapNode, names: Container[str]) -> bool:
 
 
 def check_alias(node: Canonical, reading: Reading) -> bool:
-    """Report keys beside `use_target` that mean nothing there; whether the others can be used."""
+    """Report the keys next to `use_target` that have no effect there, and return whether none is an error."""
     report = reading.report.section()
     for key, at in node.keys.items():
         if key == "hooks":
@@ -55,7 +55,7 @@ def check_alias(node: Canonical, reading: Reading) -> bool:
 
 
 def written_target(node: Node, reading: Reading) -> str | None:
-    """The name that `use_target` gives; None after reporting a missing one."""
+    """The name in `use_target`, or None after reporting that it is missing or invalid."""
     found = reading.rendered(node)
     if found is None:
         return None
@@ -79,11 +79,18 @@ PASTE = """write a .agentv/targets.yaml such as
 or name one on the command line: --target 'cli:./my-agent {PROMPT}'"""
 
 DEFAULT = "default"
-"""The name that means the project's default target where no target is called so."""
+"""The name that means the project's default target, unless a target has this name."""
 
 
 class _ReadTarget(Struct, frozen=True):
-    """What became of one target of a file, all that was found wrong with it, and the target that it refers to."""
+    """Result of reading a target of a file.
+
+    Attributes:
+        spec: the target; None if it cannot be used.
+        found: all diagnostics about it.
+        unrendered: whether a placeholder could not be filled in.
+        means: the name to which `use_target` refers.
+    """
 
     spec: TargetSpec | None
     found: tuple[Diagnostic, ...]
@@ -92,21 +99,21 @@ class _ReadTarget(Struct, frozen=True):
 
 
 class TargetRegistry(Struct):
-    """The targets that one directory can name.
+    """The targets available in one directory.
 
-    A target of a file is read when something names it. What is wrong with it is an error there; a target that nothing
-    names fails nothing.
+    A target of a file is read when it is first named, and its errors are reported there. Errors in a target that is
+    never named do not fail the suite.
 
     Attributes:
-        path: the `targets.yaml` in force, else the `providers.yaml`; None without either.
+        path: the `targets.yaml` in effect, or else the `providers.yaml`; None if there is neither.
         default_target, default_judge, default_user: names from its `defaults`.
-        retry: of the suite; what a target says of it wins.
-        entries: the targets of the files by their names.
-        homes: what each is read with: a report of its own, which has what is wrong so far.
-        first: what the first file of targets is read with: strings in `defaults` mean paths from there.
-        unreadable: a file of targets is no YAML, which is reported: what it would name is not known.
-        own: the targets that the eval file spells out, and what each is read with.
-        default_provider: of a name that means nothing else, which is the id of a model; None: such names are unknown.
+        retry: retry settings of the suite, overridden by a target's.
+        entries: name → target of a file.
+        homes: name → context in which it is read, with a report of its own.
+        first: context of the first file of targets, for paths of strings in `defaults`.
+        unreadable: a file of targets is not valid YAML, which was reported, so that unknown names are not errors.
+        own: name → target that the eval file defines, and its context.
+        default_provider: provider for unknown names, which are then ids of models; None if unknown names are errors.
     """
 
     providers: Registry[Provider]
@@ -129,13 +136,13 @@ class TargetRegistry(Struct):
     def resolve(
         self, written: str, at: Node | None, reading: Reading, *, later: Report | None = None
     ) -> TargetSpec | None:
-        """The target of a name or a `provider:rest` string; None after reporting an unknown one.
+        """The target for a name or a `provider:rest` string, or None after reporting an unknown or invalid one.
 
         Args:
             written: the name, or the string.
-            at: where it is written; None: on the command line.
-            reading: of the suite.
-            later: gets what is wrong with a target of a file, as long as it is not known whether any case uses it.
+            at: the node that names it; None on the command line.
+            reading: context of the suite.
+            later: receives errors of the target while it is not known whether a case uses it.
         """
         if written in self.own:
             return self._of_suite(written, reading if later is None else reading.reporting_to(later))
@@ -148,7 +155,7 @@ class TargetRegistry(Struct):
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
             return self.resolve(default.text, at or default, self.first or reading, later=later)
-        key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
+        key = (written, reading.places.suite, reading.places.typed)  # paths depend on these places
         if key not in self._specs:
             meant = _with_provider(self, written) if ":" not in written else written
             found = (
@@ -157,18 +164,18 @@ class TargetRegistry(Struct):
                 else self.resolve(meant, at, reading, later=later)
             )
             if found is None:
-                return None  # and reported again at the next place that names it
+                return None  # not cached, so that the error is reported at every place that names it
             self._specs[key] = found
         return self._specs[key]
 
     def typed(self, name: str, reading: Reading) -> TargetSpec | None:
-        """A target that the command line names: paths in it start in the working directory."""
+        """A target named on the command line, whose paths are relative to the working directory."""
         places = reading.places
         here = Places(str(Path.cwd()), places.root, alone=True, typed=True, boundary=places.boundary)
         return self.resolve(name, None, structs.replace(reading, places=here, renders=False))
 
     def inline(self, node: Node, reading: Reading, *, later: Report | None = None) -> TargetSpec | None:
-        """The target that a node says: a string to resolve, a mapping that refers to a target, or one of settings."""
+        """The target for a node: a string to resolve, a mapping that refers to a target, or one with settings."""
         found = reading.rendered(node) if isinstance(node, Scalar) else node
         if isinstance(found, Scalar) and isinstance(found.value, str) and found.value.strip():
             return self.resolve(found.value.strip(), found, reading, later=later)
@@ -186,12 +193,12 @@ class TargetRegistry(Struct):
         return None
 
     def judge_of(self, name: str) -> Node | None:
-        """Where the target of that name names its judge."""
+        """The node in a target of the files that names its judge, or None."""
         entry = self.entries.get(name)
         return entry.get("judge") if entry is not None else None
 
     def check(self, report: Report) -> None:
-        """Read every target of the files that nothing uses, so that `validate` can warn of its mistakes."""
+        """Read the unused targets of the files, and report their mistakes as warnings, for `validate`."""
         used = {name for name, _ in self._uses}
         for name in self.entries:
             for one in self._read_of(name).found if name not in used else ():
@@ -201,23 +208,23 @@ class TargetRegistry(Struct):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the targets of the eval file, then of the files."""
+        """The names of the targets in the eval file, then of those in files of targets."""
         return tuple(dict.fromkeys([*self.own, *self.entries]))
 
     def enter_own(self, name: str, made: Canonical, node: MapNode, home: Reading) -> None:
-        """One more target that the eval file spells out, and what it is read with. It hides one of the files."""
+        """Enter a target that the eval file defines, with its context. It hides one with the same name in the files."""
         if not (name in self.entries and refers(made, self.entries)):
             self.own.setdefault(name, (node, home))
 
     def read_alone(self, name: str, report: Report) -> TargetSpec | None:
-        """One target of the files, and what is wrong with it in a report of its own."""
+        """A target of the files, or None. Its diagnostics are added to `report`."""
         read = self._read_of(name)
         for one in read.found:
             report.add(one)
         return read.spec
 
     def _of_suite(self, name: str, reading: Reading) -> TargetSpec | None:
-        """A target that the eval file spells out; it cannot refer to itself."""
+        """A target that the eval file defines, or None. Its name is unknown while it is read: it cannot name itself."""
         key = (name, "", False)
         if key not in self._specs:
             node, home = self.own.pop(name)
@@ -229,7 +236,7 @@ class TargetRegistry(Struct):
         return self._specs[key]
 
     def _named(self, name: str, at: Node | None, reading: Reading, later: Report | None) -> TargetSpec | None:
-        """A target of a file. What is wrong with it is reported where it is used first."""
+        """A target of a file, or None. Its errors are reported where it is first used."""
         read, report = self._read_of(name), later or reading.report
         if read.unrendered:
             report.leave_unrendered()
@@ -243,7 +250,7 @@ class TargetRegistry(Struct):
         return read.spec
 
     def settle(self, later: Report, reading: Reading, *, used: bool) -> None:
-        """Report what is wrong with targets, now that it is known whether a case uses them."""
+        """Add the diagnostics in `later` to the report, if a case uses the targets."""
         if not used:
             return
         for one in later.diagnostics:
@@ -253,7 +260,7 @@ class TargetRegistry(Struct):
                 self._use(name, reading.report)
 
     def _use(self, name: str, report: Report) -> None:
-        """Note that a target is used, and so are those that it refers to."""
+        """Record that a target is used, and the targets to which it refers."""
         chain: str | None = name
         while chain is not None and not any(
             chain == used and to.findings is report.findings for used, to in self._uses
@@ -262,7 +269,7 @@ class TargetRegistry(Struct):
             chain = self._read_of(chain).means
 
     def _read_of(self, name: str, chain: tuple[str, ...] = ()) -> _ReadTarget:
-        """One target of the files, read once. `chain`: the targets that refer to it."""
+        """The result of reading a target of the files, which is done once. `chain`: the targets that refer to it."""
         if name not in self._read:
             entry, reading, means = self.entries[name], self.homes[name], None
             if USE_TARGET in entry.items:
@@ -277,7 +284,7 @@ class TargetRegistry(Struct):
     def _meant(
         self, entry: Canonical, reading: Reading, chain: tuple[str, ...]
     ) -> tuple[TargetSpec | None, str | None]:
-        """The target that `use_target` names, and its name in the files."""
+        """The target to which `use_target` refers, and its name if it is in the files."""
         check_alias(entry, reading)
         node = entry.items[USE_TARGET]
         written = written_target(node, reading)
@@ -297,7 +304,7 @@ class TargetRegistry(Struct):
         return read.spec, written
 
     def _referred(self, node: Canonical, reading: Reading, later: Report | None) -> TargetSpec | None:
-        """The target of a file that a mapping of a suite refers to, by the name that the mapping gives it."""
+        """The target to which a mapping of a suite refers, under the mapping's own name if it has one."""
         if not check_alias(node, reading):
             return None
         own = node.get("name")
@@ -328,7 +335,7 @@ class TargetRegistry(Struct):
 
 
 def _refuses_settings(node: Canonical, providers: Registry[Provider], reading: Reading) -> bool:
-    """Whether data spells out a target that it may not, which is then reported."""
+    """Whether data defines a target that it must not define, which is then reported."""
     provider = node.get("provider")
     name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
     if not refuses_provider(name, providers, alone=False):
@@ -338,14 +345,14 @@ def _refuses_settings(node: Canonical, providers: Registry[Provider], reading: R
 
 
 def _provider_of_model(written: str, providers: Registry[Provider]) -> str | None:
-    """The provider whose models are named so; None where that is not known."""
+    """The provider whose models have such names, or None."""
     name = written.strip().lower()
     known = (found for one in providers if (found := providers.find(one)) is not None)
     return next((one.name for one in known if name.startswith(one.settings.model_names)), None)
 
 
 def _with_provider(registry: TargetRegistry, written: str) -> str:
-    """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
+    """The `provider:model` string for the id of a model. A name similar to that of a target is returned unchanged."""
     if registry.default_provider is None or written == DEFAULT or provider_name(written) in registry.providers.not_yet:
         return written
     known = (*registry.names, *registry.providers.names)
@@ -358,7 +365,6 @@ def _with_provider(registry: TargetRegistry, written: str) -> str:
 def _report_unknown(
     registry: TargetRegistry, written: str, at: Node | None, reading: Reading, bare: Provider | None
 ) -> None:
-    """Report a name that means no target."""
     if registry.unreadable:
         return
     looked = f"looked in {'the eval file and ' if registry.own else ''}{shown(registry.path)}" if registry.path else ""
@@ -383,20 +389,20 @@ def _report_unknown(
         hint = None
         notes += [] if registry.entries else PASTE.splitlines()
     message = f"no target '{written}'"
-    if written == DEFAULT and not reading.strict_env:  # whoever runs the suite says which that is, or --target does
+    if written == DEFAULT and not reading.strict_env:  # a default or --target can still define it
         reading.report.warning("unknown-target", at, message, hint=hint, notes=notes)
     else:
         reading.report.error("unknown-target", at, message, hint=hint, notes=notes)
 
 
 _OF_THE_MACHINE = frozenset({"unset-environment", "no-api-key", "missing-extra"})
-"""What a target lacks on this machine. Of one that nothing uses it says nothing."""
+"""Codes of diagnostics about the machine, which are not reported for unused targets."""
 
 
 def at_use(found: Diagnostic, name: str, at: Node | None) -> Diagnostic:
-    """What keeps a target from being used, at the place that names it; a second line says where it is written.
+    """The diagnostic, at the place that names the target, with a note of the original position.
 
-    What has no place that names it, such as a target of the command line, stands where the target is written.
+    It is unchanged if it is not an error, or if the target is named on the command line.
     """
     if found.severity != "error" or at is None or at.at is NOWHERE:
         return found
@@ -409,7 +415,7 @@ def at_use(found: Diagnostic, name: str, at: Node | None) -> Diagnostic:
 
 
 def as_unused(found: Diagnostic) -> Diagnostic | None:
-    """The same of a target that no case uses: a warning at most. None: not worth a word."""
+    """The diagnostic for a target that no case uses: at most a warning; None if it is not reported."""
     if found.code in _OF_THE_MACHINE:
         return None
     if found.severity != "error":

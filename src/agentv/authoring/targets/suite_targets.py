@@ -1,4 +1,4 @@
-"""The files of targets that a directory has, and targets and settings in files of their own: `file://providers.yaml`."""
+"""Reads a project's files of targets, targets in separate files (`file://providers.yaml`), and a suite's targets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def is_reference(node: Node | None) -> bool:
-    """Whether a node is the path of a file with YAML in it."""
+    """Whether a node refers to a YAML or JSON file: `file://providers.yaml`."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return False
     written = node.value.strip()
@@ -48,15 +48,15 @@ def is_reference(node: Node | None) -> bool:
 
 
 def referenced(node: Node, reading: Reading) -> Node | None:
-    """The node itself, or what the file that it names holds; None where it cannot be read, which is reported."""
+    """The node, or the content of the file to which it refers; None after reporting that it cannot be read."""
     found, _, _ = _followed(node, reading, ())
     return found
 
 
 def entries_of(node: Node, reading: Reading, chain: tuple[str, ...] = ()) -> Iterator[tuple[Node, Reading]]:
-    """The entries of a list, of which each and the list itself may stand in a file, with what they are read with."""
+    """The entries of a list with the contexts to read them in. The list and each entry may be in a file of its own."""
     found, reading, chain = _followed(node, reading, chain)
-    if isinstance(found, MapNode) and chain:  # a file of targets, by its key or bare
+    if isinstance(found, MapNode) and chain:  # a file of targets, or of one target
         found = next((found.items[key] for key in ("providers", "targets") if key in found.items), found)
     if isinstance(found, ListNode):
         for item in found.items:
@@ -68,7 +68,7 @@ def entries_of(node: Node, reading: Reading, chain: tuple[str, ...] = ()) -> Ite
 
 
 def _followed(node: Node, reading: Reading, chain: tuple[str, ...]) -> tuple[Node | None, Reading, tuple[str, ...]]:
-    """What a reference leads to, over files that hold nothing but another one, and the files on the way."""
+    """The node to which a reference leads, perhaps over several files, its context, and the files on the way."""
     while isinstance(node, Scalar) and is_reference(node):
         beside = replace(reading, places=replace(reading.places, alone=False, _found={}))
         path = beside.find(Scalar(node.value, node.text.strip(), node.at), "file")
@@ -91,19 +91,19 @@ _FILES = ("targets.yaml", "targets.yml", "providers.yaml", "providers.yml")
 _LISTS = ("targets", "providers")
 _SCHEMA = frozenset({"$schema", "schema"})
 _ROLES = {"target": ("target", "provider"), "judge": ("judge", "grader"), "user": ("user",)}
-"""What a project sets a default for, and the keys that say it; the first is the canonical one."""
+"""Role for which a project can set a default → its keys, the canonical one first."""
 
 
 def open_registry(
     directory: str, providers: Registry[Provider], reading: Reading, *, more: tuple[Node, Reading] | None = None
 ) -> TargetRegistry:
-    """The targets of the closest `.agentv` above a directory that has a file of targets.
+    """The targets of the closest `.agentv` with a file of targets, in a directory or above it.
 
     Args:
-        directory: whose `.agentv` is looked for, upwards.
-        providers: what `provider` can mean.
-        reading: of the suite.
-        more: `providers` of the configuration, with what it is read with. The closer file wins.
+        directory: where the search starts.
+        providers: the known providers.
+        reading: context of the suite.
+        more: `providers` of the configuration, with its context. The targets of the closer file take precedence.
     """
     paths = _closest(directory, reading.places.root)
     registry = TargetRegistry(providers, paths[0] if paths else None)
@@ -118,7 +118,7 @@ def open_registry(
 
 
 def _closest(directory: str, root: str) -> list[str]:
-    """The files of targets of the closest `.agentv` that has any. They must not contradict each other."""
+    """The files of targets in the closest `.agentv` that has any."""
     for parent in upwards(directory, root):
         folder = Path(parent) / ".agentv"
         found = [path for name in _FILES if is_file(path := str(folder / name))]
@@ -128,7 +128,7 @@ def _closest(directory: str, root: str) -> list[str]:
 
 
 def places_of(home: str, reading: Reading) -> Places:
-    """Where paths of a project's file begin: in the directory that contains its `.agentv`."""
+    """The places for paths in a project file, which are relative to the directory that contains `.agentv`."""
     places = reading.places
     return Places(home, places.root, alone=True, climbs=False, boundary=places.boundary, beside=places.suite)
 
@@ -162,7 +162,7 @@ def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading)
 
 
 def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading: Reading) -> dict[str, Place]:
-    """Enter the targets of a list; the keys in them that have no effect."""
+    """Enter the targets of a list, and return their keys that have no effect."""
     passed: dict[str, Place] = {}
     if listed is not None and not isinstance(listed, ListNode) and not is_reference(listed):
         hint = "write each target as '- name: NAME'" if isinstance(listed, MapNode) else None
@@ -174,7 +174,7 @@ def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading:
 
 
 def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Iterable[str]) -> None:
-    """The targets of a configuration, but for those that a closer file has."""
+    """Enter the targets of a configuration, except those whose names are in `outer`, from a closer file."""
     closer, (node, reading) = frozenset(outer), more
     if not isinstance(node, ListNode) and not is_reference(node):
         reading.report.unfit(node, "'providers' must be a list")
@@ -202,13 +202,13 @@ def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Rea
 
 
 def _texts(defaults: MapNode, role: str) -> list[Scalar]:
-    """What a mapping gives for a default, by each of its spellings."""
+    """The values of a default, one for each spelling of its key."""
     found = (defaults.get(key) for key in _ROLES[role])
     return [node for node in found if isinstance(node, Scalar) and isinstance(node.value, str) and node.value]
 
 
 def one_default(role: str, given: Iterable[Scalar], other: Scalar | None, reading: Reading) -> Scalar | None:
-    """The default that several places of a project give; an error where they differ, which names both."""
+    """The default for a role. If several places of a project set different ones, this is reported."""
     for node in given:
         if other is None:
             other = node
@@ -220,7 +220,7 @@ def one_default(role: str, given: Iterable[Scalar], other: Scalar | None, readin
 
 
 def _mend_name(made: Canonical, reading: Reading) -> None:
-    """Take a key that must mean `name` in its place, which is reported."""
+    """Report a misspelling of the key `name`, if there is one, and correct it."""
     misspelt = next(
         (key for key in made.items if key not in TARGET.known and nearest(key, TARGET.known) == "name"), None
     )
@@ -230,13 +230,13 @@ def _mend_name(made: Canonical, reading: Reading) -> None:
 
 
 def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Container[str] = ()) -> Mapping[str, Place]:
-    """Enter a target, unless a closer file has one of its name; its keys that have no effect."""
+    """Enter a target, unless a closer file has one with its name, and return its keys that have no effect."""
     if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
         return {}  # a `provider:rest` string is a target wherever it is named
     if not isinstance(entry, MapNode):
         reading.report.unfit(entry, "a target must be a mapping")
         return {}
-    own = reading.reporting_to(reading.report.empty_copy())  # what is wrong counts where the target is used
+    own = reading.reporting_to(reading.report.empty_copy())  # errors are reported where the target is used
     made = translated_target(entry, registry.providers, own)
     if "name" not in made.items:
         _mend_name(made, reading)
@@ -252,7 +252,7 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Cont
         return made.no_effect
     place, here = span_of(first.at), span_of(made.at)
     if place == here:
-        pass  # one file that is read by two names
+        pass  # the same file under two names
     elif place.file == here.file:
         message = f"two targets are named '{name.text}'; the first is at line {place.line}"
         reading.report.error("duplicate-target", name, message)
@@ -271,8 +271,8 @@ class SuiteTargets(Struct, frozen=True):
     """The targets and judges of one suite.
 
     Attributes:
-        path: its file.
-        of_targets, of_judge, of_default_judge: what is wrong with them, until it is known whether a case uses them.
+        path: path of the eval file.
+        of_targets, of_judge, of_default_judge: errors in them, kept until it is known whether a case uses them.
     """
 
     request: LoadRequest
@@ -283,12 +283,12 @@ class SuiteTargets(Struct, frozen=True):
     of_default_judge: Report = field(default_factory=Report)
 
     def asked(self, node: Node | None, reading: Reading) -> Iterator[TargetSpec]:
-        """The systems under test; `node` is what the eval file says, and the last to be looked at.
+        """The systems under test: those of the request, or else `node`, the eval file's targets.
 
-        Two of one name are reported: their rows could not be distinguished. The targets that the eval file spells out
-        can be named from now on, on the command line and in its cases.
+        Two targets with the same name are reported, because their rows could not be distinguished. From now on, the
+        command line and cases can use the names of the targets that the eval file defines.
         """
-        unread = reading.reporting_to(reading.report.empty_copy())  # what is wrong counts where a target is read
+        unread = reading.reporting_to(reading.report.empty_copy())  # errors are reported when a target is read
         for item, own in () if node is None or is_empty(node) else entries_of(node, unread):
             if not isinstance(item, MapNode):
                 continue
@@ -307,7 +307,7 @@ class SuiteTargets(Struct, frozen=True):
                 yield target
 
     def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec | None, Node | None]]:
-        """Each target, None where it is wrong, with what names it in a file."""
+        """Each target, or None if it is invalid, with the node in a file that names it."""
         if self.request.given_target is not None:
             yield self._given(self.request.given_target, reading), None
         elif self.request.targets:
@@ -323,7 +323,7 @@ class SuiteTargets(Struct, frozen=True):
                 yield self.registry.inline(item, own, later=self.of_targets), item
 
     def judge(self, node: Node | None, reading: Reading) -> TargetSpec | None:
-        """The judge that the eval file names."""
+        """The judge of the eval file."""
         if node is None:
             return None
         found = self.registry.inline(node, reading, later=self.of_judge)
@@ -332,13 +332,13 @@ class SuiteTargets(Struct, frozen=True):
         return found
 
     def forced_judge(self, reading: Reading) -> TargetSpec | None:
-        """The judge of the command line, or one made in Python."""
+        """The judge of the request, from the command line or from Python."""
         if self.request.given_judge is not None:
             return self._given(self.request.given_judge, reading)
         return self.registry.typed(self.request.judge, reading) if self.request.judge is not None else None
 
     def default_judge(self, reading: Reading) -> TargetSpec | None:
-        """The project's judge."""
+        """The project's default judge."""
         default = self.registry.default_judge
         if default is None:
             return None
@@ -348,13 +348,13 @@ class SuiteTargets(Struct, frozen=True):
         return found
 
     def settle(self, suite: Suite, reading: Reading, *, untargeted: bool, judged: bool) -> None:
-        """Report what is wrong with the suite's targets and judge, now that all cases were read.
+        """Report errors in the suite's targets and judges that are used, once all cases were read.
 
         Args:
-            suite: with what could be read of them.
-            reading: of the suite.
-            untargeted: a case names no target of its own.
-            judged: an assertion leaves it to the suite which judge grades.
+            suite: the suite, with those targets and judges that are valid.
+            reading: context of the suite.
+            untargeted: a case has no target of its own.
+            judged: an assertion needs the suite's judge.
         """
         judged = judged and suite.forced_judge is None
         named = suite.judge is not None or bool(self.of_judge.diagnostics)
@@ -364,7 +364,7 @@ class SuiteTargets(Struct, frozen=True):
         self.registry.settle(self.of_default_judge, reading, used=judged and not named and not by_targets)
 
     def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
-        """Report that nothing names a target, where a case has none of its own."""
+        """Report a missing target if a case has none of its own and nothing else names one."""
         request = self.request
         named = (
             request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
@@ -387,7 +387,7 @@ class SuiteTargets(Struct, frozen=True):
         reading.report.error("duplicate-target", written, message, hint=hint)
 
     def _name_of(self, node: Node, reading: Reading) -> Node:
-        """Where an inline target says its name, else all of it."""
+        """The node with the name of an inline target, or the whole node if it has none."""
         if not isinstance(node, MapNode):
             return node
         made = translated_target(node, self.registry.providers, reading.reporting_to(reading.report.empty_copy()))
@@ -397,7 +397,7 @@ class SuiteTargets(Struct, frozen=True):
         if isinstance(given, TargetSpec):
             return given
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
-        assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
+        assert isinstance(node, MapNode)  # noqa: S101  # made from a mapping
         reading = reading.rendering(False)
         made = translated_target(node, self.registry.providers, reading)
         return read_target(made, self.registry.providers, reading, self.registry.retry)

@@ -1,4 +1,4 @@
-"""One target: what every target says, and its provider's own settings (SPEC section 12)."""
+"""Reads one target: the keys of every target, and the settings of its provider (SPEC section 12)."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ _KEYS = shape_of(AuthoredTarget).rules.keys()
 _EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(_KEYS)), hinted=tuple(TARGET.known), older=TARGET.superseded)
 
 USE_TARGET = "use_target"
-"""The key of a target that is another name of one (AgentV)."""
+"""The key of an alias, whose value is the name of another target (AgentV)."""
 
 PLUGINS_COMMAND = "'agentv plugins' lists what is installed"
-"""Below what is said of a broken plugin."""
+"""Note for errors in plugins."""
 
 
 def read_target(
     node: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry = DEFAULT_RETRY
 ) -> TargetSpec | None:
-    """A target out of its mapping; None when something is wrong, which is reported.
+    """The target for a mapping, or None after reporting errors.
 
-    Paths in a project file start at the directory that contains `.agentv`. A target whose files are not there, and all
-    are beside the eval file, starts there, as in AgentV.
+    Paths in a project file are relative to the directory that contains `.agentv`. If a target's files are missing there
+    but all exist next to the eval file, they are relative to that file, as in AgentV.
 
     Args:
-        node: the mapping, by its canonical keys.
-        providers: what its `provider` can mean.
-        reading: of the suite.
-        retry: the suite's; what the target says of it wins.
+        node: the mapping, with canonical keys.
+        providers: the known providers.
+        reading: context of the suite.
+        retry: retry settings of the suite, overridden by the target's.
     """
     here, beside = reading.places, reading.places.beside
     if beside is None or beside == here.suite:
@@ -79,10 +79,13 @@ def read_target(
 
 
 def _read_spared(at: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
-    """The target; None if it cannot be used. Where it is not called, what the environment lacks is noted in it."""
+    """The target, or None after reporting errors.
+
+    If some targets are not called, unset variables are not reported but kept in the target.
+    """
     if not reading.spares:
         return _read(at, providers, reading, retry)
-    first = reading.report.empty_copy()  # to see what is missing; then the target is read as if that were set
+    first = reading.report.empty_copy()  # finds unset variables, which then get dummy values
     _read(at, providers, reading.reporting_to(first), retry)
     if not first.unset:
         return _read(at, providers, reading, retry)
@@ -102,14 +105,14 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
     items = at.items
     provider = _provider(at, providers, reading)
     shape = shape_of(provider.settings) if provider is not None else None
-    # whatever else is wrong with it, no message may show them
+    # recorded first, so that no diagnostic about the target shows its secrets
     said = {key: plain(one) for key, one in items.items() if shape is None or name_of(key, shape) not in shape.open}
     reading.secrets.update(secrets_in(said))
     common = {key: one for key, one in items.items() if key in _KEYS}
     authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
     if provider is None or shape is None:
         return None
-    takes = shape.from_environment  # what is left blank says nothing there
+    takes = shape.from_environment  # for these, a blank value counts as missing
     given = _settings(at, provider, reading)
     own = {key: one for key, one in given.items() if name_of(key, shape) not in takes or not _blank(one, reading)}
     env = {} if authored is INVALID else authored.env
@@ -175,11 +178,11 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
 
 
 _NO_KEY = "no-key-required"
-"""Stands for a key that is missing and not needed; no secret, so that it is not looked for in texts."""
+"""Value for a missing API key that is not needed. It is not treated as a secret, so texts are not searched for it."""
 
 
 def _check_placeholders(text: str, at: MapNode, reading: Reading, *, passes: bool) -> None:
-    """Report placeholders of the gateway that do not exist, or that nothing fills in."""
+    """Report placeholders of the gateway that do not exist, or have no effect because no gateway is used."""
     words, known = _OF_GATEWAY.findall(text), GATEWAY_NAMES["gateway"]
     for word in words:
         if word not in known:
@@ -195,7 +198,7 @@ _OF_GATEWAY = lazy_pattern(r"\{\{ gateway\.(\w+) \}\}")
 
 
 def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Reading) -> ModelUpstream | None:
-    """The API behind the gateway. Where no call will be made, its key may be missing: replies are recorded."""
+    """The API behind the gateway, or None. Its key may be missing if no call will be made, as answers are replayed."""
     found = settings.upstream(env)
     protocol: ModelProtocol | None = getattr(settings, "model_protocol", None)
     if found is not None or protocol is None or not reading.spares or getattr(settings, "gateway", None) is False:
@@ -204,7 +207,7 @@ def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Readi
 
 
 def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
-    """The headers whose values the environment gives: mostly keys, whatever the header is called."""
+    """The headers whose values come from the environment. Most are keys, whatever their names."""
     if not isinstance(headers, MapNode) or not isinstance(values, Mapping):
         return {}
     return {
@@ -215,7 +218,7 @@ def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
 
 
 def _settings(at: Canonical, provider: Provider, reading: Reading) -> dict[str, Node]:
-    """The provider's own settings, with what stands behind the colon of `provider: name:rest`."""
+    """The provider's own settings, including the text after the colon of `provider: name:rest`."""
     own = {key: node for key, node in at.items.items() if key not in _KEYS and not key.startswith("x-")}
     said, short = at.items["provider"], provider.settings.short
     _, colon, rest = said.value.partition(":") if isinstance(said, Scalar) else ("", "", "")
@@ -242,7 +245,7 @@ def _value(key: str, node: Node, shape: OptionsSchema, reading: Reading) -> Any:
 
 
 def _filled(value: Any, scope: Scope) -> Any:
-    """What templates that are filled in at every call make of the environment: there secrets stand in full."""
+    """The value with variables of the environment filled in, as at every call, in order to find secrets."""
     if isinstance(value, Mapping):
         return {key: _filled(one, scope) for key, one in value.items()}
     if isinstance(value, list):
@@ -252,7 +255,7 @@ def _filled(value: Any, scope: Scope) -> Any:
     try:
         return render_text(value, scope)
     except RenderError:
-        return _PLACEHOLDER.sub(lambda found: _filled_alone(found[0], scope), value)  # some of it needs the case
+        return _PLACEHOLDER.sub(lambda found: _filled_alone(found[0], scope), value)  # other placeholders need a case
 
 
 def _filled_alone(placeholder: str, scope: Scope) -> str:
@@ -295,19 +298,19 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
 
 
 def report_not_yet(name: str, at: Node | None, report: Report) -> None:
-    """Report the use of a provider that is not built yet."""
+    """Report the use of a provider that is not supported yet."""
     hint = "read its sessions with 'agentv import copilot', and grade them with 'provider: replay'"
     message = f"the provider '{name}' is recognized but not supported yet"
     report.error("not-yet", at, message, hint=hint if name == "copilot-log" else None)
 
 
 def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -> None:
-    """Report the misspelt keys of a target whose provider is unknown; other keys may be right.
+    """Report the misspelt keys of a target whose provider is unknown; other unknown keys may be correct.
 
     Args:
         node: the target.
-        likely: the provider that was probably meant.
-        reading: whose report gets them.
+        likely: the provider that was probably meant, if any.
+        reading: context of the target.
     """
     known = {*TARGET.known, *(shape_of(likely.settings).rules if likely is not None else ())}
     for key in node.items.keys() - known:
@@ -316,7 +319,7 @@ def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -
 
 
 def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, extra: ExtraKeys) -> Any:
-    """The settings of a target. What the code of a plugin raises over them is said of the plugin."""
+    """The settings of a target, or INVALID after reporting errors. An exception of a plugin's code is its error."""
     shape = shape_of(provider.settings)
     if provider.plugin is None:
         return shape.decode(own, at, reading, f"a target of {provider.name}", extra=extra)
@@ -333,7 +336,7 @@ def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: 
 
 
 def _wrong_facts(settings: ProviderSettings) -> str | None:
-    """What a plugin says of its settings in a wrong type; asked once here, before the engine asks in every call."""
+    """An error message if `endpoint()` or `free` of a plugin's settings has a wrong type; the engine uses both."""
     endpoint: object = settings.endpoint()
     free: object = settings.free
     if endpoint is not None and not isinstance(endpoint, str):
@@ -344,7 +347,7 @@ def _wrong_facts(settings: ProviderSettings) -> str | None:
 
 
 def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dict[str, str]:
-    """The files that the settings name and what they import, such as a command's ./agent.sh, with their sha256."""
+    """Path → SHA-256 of the files that the settings name, such as a command's ./agent.sh, and that these import."""
     paths = list(files_behind(settings, search))
     if more is not None:
         from agentv.authoring.source.files import files_of_globs
@@ -359,19 +362,19 @@ def _fingerprint(
 ) -> str:
     digest = hashlib.sha256(json.dumps([provider.name, shown], sort_keys=True, default=str).encode())
     if provider.plugin is not None:
-        digest.update(provider.plugin.identity.encode())  # another version, or edited code, may answer otherwise
+        digest.update(provider.plugin.identity.encode())  # another version, or edited code, may give other answers
     for found in files.values():
         digest.update(found.encode())
     for path in files_of_settings(settings):
         try:
             digest.update(reading.reader.read(path))
         except OSError:
-            continue  # it is reported where the target is used
+            continue  # reported where the target is used
     return digest.hexdigest()
 
 
 def files_of_settings(settings: object) -> Iterator[str]:
-    """The files that the settings name: a target's own code or recording."""
+    """The files that the settings name: a target's own code or recordings."""
     for rule in shape_of(type(settings)).rules.values():
         value = getattr(settings, rule.name)
         path = value if rule.kind in (FILE, FILE_OR_DIRECTORY) else getattr(value, "path", None)
@@ -382,13 +385,13 @@ def files_of_settings(settings: object) -> Iterator[str]:
 
 
 def check_places(settings: object, at: Node, search: SearchPaths, reading: Reading) -> None:
-    """Report files of a target that exist only where its paths do not begin, and those that exist twice and differ.
+    """Report files of a target in a project file that exist only next to the eval file, or there with other content.
 
     Args:
-        settings: of a target of a project file.
-        at: the command, or the target.
-        search: where the target's environment has code looked for.
-        reading: of the file that holds the target.
+        settings: settings of the target.
+        at: node of the command, or of the target.
+        search: search paths in the target's environment.
+        reading: context of the project file.
     """
     home, beside = reading.places.suite, reading.places.beside
     from agentv.authoring.code.command_files import paths_of_command
@@ -416,7 +419,7 @@ def check_places(settings: object, at: Node, search: SearchPaths, reading: Readi
 
 
 def _compare(path: str, other: str, home: str, at: Node, reading: Reading) -> None:
-    """Report two different files that a path may mean: AgentV takes the one beside the eval file."""
+    """Report two different files that a path may mean; AgentV uses the one next to the eval file."""
     if is_file(path) and is_file(other) and Path(path).read_bytes() != Path(other).read_bytes():
         message = f"'{os.path.relpath(path, home)}' may be {shown(path)} or {shown(other)}, which differ"
         hint = f"for the second, write '{os.path.relpath(other, home)}'; for the first, rename one of them"
@@ -424,10 +427,10 @@ def _compare(path: str, other: str, home: str, at: Node, reading: Reading) -> No
 
 
 _ALIKE = 0.75
-"""Share of letters in place at which the name of a variable is a misspelt one."""
+"""Minimum normalized similarity of two variables' names for a suggestion."""
 
 _COMMON = lazy_pattern(r"_|API|KEYS?$|TOKEN$|SECRET$", re.IGNORECASE)
-"""What the names of all keys share, so that it says nothing of whose they are."""
+"""Parts that the names of most API keys contain, and that do not identify the provider."""
 
 
 def _blank(node: Node, reading: Reading) -> bool:
@@ -444,7 +447,7 @@ def name_of(key: str, shape: OptionsSchema) -> str:
 def from_environment(
     shape: OptionsSchema, own: Mapping[str, Node], env: Mapping[str, str]
 ) -> tuple[tuple[Variable, ...], dict[str, str]]:
-    """The settings that the environment may give, and the values of those that it does, since the author gives none."""
+    """The variables for settings that the environment can provide, and setting → value for those that it does set."""
     written = {name_of(key, shape) for key in own}
     variables: list[Variable] = []
     values: dict[str, str] = {}
@@ -459,12 +462,12 @@ def from_environment(
 
 
 def report_missing(specs: Iterable[TargetSpec], reading: Reading, *, asks: bool) -> None:
-    """Say what must be set before these targets can be asked: once a target, an error where they will be.
+    """Report what must be set before targets can be called, once for each target.
 
     Args:
         specs: the targets that are used.
-        reading: of the suite.
-        asks: they will be asked now.
+        reading: context of the suite.
+        asks: whether they will be called now, so that this is an error; otherwise a warning.
     """
     severity: Severity = "error" if asks else "warning"
     for spec in {(spec.name, spec.span): spec for spec in specs if spec.missing or spec.unset}.values():
@@ -492,12 +495,12 @@ def _notes(variable: Variable, env: Mapping[str, str], *, in_file: bool) -> Iter
 
 
 def how_to_set(variable: Variable) -> str:
-    """What to do where it is missing."""
+    """A hint for a missing variable."""
     return f"set {' or '.join(variable.names)}, in the environment or in a .env file"
 
 
 def nearly_set(names: Iterable[str], env: Mapping[str, str]) -> str | None:
-    """The name of a variable that is set and was most likely meant to be one of these."""
+    """The name of a variable that is set and is probably a misspelling of one of `names`, or None."""
     from rapidfuzz.distance import DamerauLevenshtein
     from rapidfuzz.process import extractOne
 
@@ -508,5 +511,5 @@ def nearly_set(names: Iterable[str], env: Mapping[str, str]) -> str | None:
 
 
 def _whose(name: str) -> str:
-    """`OPENAI_API_KEY` → `openai`."""
+    """The part of a variable's name that identifies the provider: `openai` for `OPENAI_API_KEY`."""
     return _COMMON.sub("", name).lower()
