@@ -337,7 +337,7 @@ def _approximated(values: Numbers, counts: Numbers, lowest: Numbers, highest: Nu
 ALPHA = 0.05
 """Probability of any false claim in a series of runs."""
 EXPONENT = 2 / 3
-"""Rate at which the level falls with the position in the series."""
+"""Exponent of the power law by which the level falls with the position in the series."""
 CONFIDENCE = 0.95
 """Confidence level of each interval alone."""
 

@@ -1,4 +1,4 @@
-"""Which skills were loaded by queries, of `activation` and of a prompt's `triggering`, as text and as JSON."""
+"""Skills that queries loaded, of `activation` suites and of a prompt's `triggering`, as text and as JSON."""
 
 from __future__ import annotations
 

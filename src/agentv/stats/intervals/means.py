@@ -78,7 +78,7 @@ def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
     counts = [*(number for _, _, number in kinds), 1.0]
 
     def excess(null: float) -> float:
-        return _chance([*(total - null * size for size, total, _ in kinds), -null * unseen], counts) - wanted
+        return _tail_quantile([*(total - null * size for size, total, _ in kinds), -null * unseen], counts) - wanted
 
     if mean <= PRECISION:
         return 0.0
@@ -110,7 +110,7 @@ def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
     return low
 
 
-def _chance(values: Sequence[float], counts: Sequence[float]) -> float:
+def _tail_quantile(values: Sequence[float], counts: Sequence[float]) -> float:
     """Normal quantile of the probability that Σ G · value is at most 0, for independent G ~ Gamma(count)."""
     lowest, highest = min(values), max(values)
     if lowest >= 0 or highest <= 0:
