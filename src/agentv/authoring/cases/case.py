@@ -79,9 +79,9 @@ class CaseReader:
         expands = expand.value is True if isinstance(expand, Scalar) and expand.value is not None else defaults.expand
         if not expands:
             return self._read(case, reading, alone=alone)
-        sound = reading.report.valid
+        valid = reading.report.valid
         found = [
-            self._read(one, reading.part() if sound else reading, end, alone=alone)
+            self._read(one, reading.part() if valid else reading, end, alone=alone)
             for end, one in combinations(case, defaults.vars, defaults.fixed, reading.report)
         ]
         return tuple(chain.from_iterable(found)) if all(found) else ()
@@ -94,8 +94,8 @@ class CaseReader:
             report.error("missing-key", identity or node, "a case needs 'id'")
         case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)
         for key in _TURN_KEYS & node.items.keys():
-            asked = case.has_turns if key == "window_size" else case.scripted
-            if getattr(keys, key) is not None and not asked and "turns" not in node.not_missing:
+            applies = case.has_turns if key == "window_size" else case.scripted
+            if getattr(keys, key) is not None and not applies and "turns" not in node.not_missing:
                 report.error("bad-value", node.keys[key], f"'{key}' needs 'turns'")
         if "target" not in node.items:
             self.notes.untargeted = True
@@ -142,16 +142,16 @@ def combinations(
     if not lists:
         yield "", node
         return
-    sound = True
+    valid = True
     for name, one in lists.items():
         if not one.items:
-            sound = False
+            valid = False
             report.error("missing-value", one, f"'{name}' is an empty list, so 'expand' produces no case")
         seen: set[str] = set()
         for item in one.items:
             shown = label(item)
             if shown in seen:
-                sound = False
+                valid = False
                 report.error(
                     "duplicate-id", item, f"'{name}' contains '{shown}' twice, so two cases would have the same id"
                 )
@@ -159,9 +159,9 @@ def combinations(
     number = prod(len(one.items) for one in lists.values())
     if number > MOST:
         at = node.keys.get("expand", node.at)
-        sound = False
+        valid = False
         report.error("too-large", at, f"'expand' produces {number:,} cases from this one; the maximum is {MOST:,}")
-    if not sound:
+    if not valid:
         return
     for chosen in product(*(one.items for one in lists.values())):
         values = dict(zip(lists, chosen, strict=True))

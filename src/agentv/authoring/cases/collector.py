@@ -236,27 +236,27 @@ class CaseCollector(Struct):
             self._ids, self._places = NumberedHashes(), array("Q")  # free their memory
             return {}
         self._links.unread, self._links.lost = self.notes.invalid, self._links.lost or self.notes.lost
-        return self._links.checked(self._knows, lambda: (one.id for one in self.cases), self.report)
+        return self._links.checked(self._has_id, lambda: (one.id for one in self.cases), self.report)
 
     def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
         """Count the cases of one entry and report duplicate ids. Cases for its different prompts share an id."""
         first = cases[0]
         if first.depends_on or first.conversation_id is not None:
             for case in {case.id: case for case in cases}.values():
-                if not self._knows(case.id):
+                if not self._has_id(case.id):
                     self._links.note(case, self.report)
-        is_duplicate = self._seen(first.id.removesuffix(first.id_suffix), first, where)
+        is_duplicate = self._add_id(first.id.removesuffix(first.id_suffix), first, where)
         before = None if first.id_suffix else first.id
         for case in cases:
             self.tally[case.repeat, case.target is not None] += 1
             if case.id != before and not is_duplicate:
-                self._seen(case.id, case, where)
+                self._add_id(case.id, case, where)
                 before = case.id
 
-    def _knows(self, identity: str) -> bool:
+    def _has_id(self, identity: str) -> bool:
         return self._ids.find(text_hash(identity)) is not None
 
-    def _seen(self, identity: str, case: Case, where: str) -> bool:
+    def _add_id(self, identity: str, case: Case, where: str) -> bool:
         """Add an id. Return True if it is a duplicate, which is reported.
 
         Args:
@@ -384,14 +384,14 @@ class StreamedCases(Generic[R]):
         place = -1
         for place, (number, record) in enumerate(self._source.records(whole)):
             if place >= len(self._digests) or self._digests[place] != _digest(record):
-                raise self._changed(number)  # a case is graded only as it was checked
+                raise self._changed_error(number)  # a case is graded only as it was checked
             report = Report()  # one per record, so that remarks do not pile up
             cases = self._read(number, record, report)
             if not cases or report.failed:
-                raise self._changed(number)
+                raise self._changed_error(number)
             yield from cases
         if whole.failed or place + 1 < len(self._digests):
-            raise self._changed(number)
+            raise self._changed_error(number)
 
     def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
         """Read all records once: report diagnostics, and yield the cases of each valid record."""
@@ -432,7 +432,7 @@ class StreamedCases(Generic[R]):
         for one in found.diagnostics:
             report.add(self._source.reworded(record, one))
 
-    def _changed(self, number: int) -> LoadError:
+    def _changed_error(self, number: int) -> LoadError:
         message = f"this {self._source.unit} was changed during the run and is not run"
         return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
 

@@ -30,7 +30,7 @@ from agentv.user_code.guard import ForeignError
 SHOWN = 100
 """Maximum number of distinct problems of prompts that are reported."""
 
-Around = Callable[[tuple[Message, ...], Node], "tuple[Message, ...] | None"]
+Extend = Callable[[tuple[Message, ...], Node], "tuple[Message, ...] | None"]
 """(a prompt's messages, its node) → the messages with the suite's input and files; None if those are invalid."""
 
 
@@ -51,18 +51,18 @@ class PromptMatrix:
         self._answers: dict[tuple[str, str], Node | Failure] = {}  # a function is called once for the same variables
         self._has_called = False
 
-    def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
+    def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, extend: Extend) -> tuple[Case, ...]:
         """One case per prompt, in order; () if a prompt cannot be rendered for the case.
 
         Args:
             case: the case, whose own input prompts see as `{{ input }}`.
             targets: targets that it runs on, which prompt functions see as `provider`.
             reading: the case's `Reading`, with its variables.
-            around: adds the suite's input and files.
+            extend: adds the suite's input and files.
         """
         names = {"input": prompt_text(case.input)} if case.input else EMPTY
         within = reading.within(Scope(reading.scope.vars, reading.scope.env, names))
-        made = [self._case(case, prompt, targets, within, around) for prompt in self._prompts]
+        made = [self._case(case, prompt, targets, within, extend) for prompt in self._prompts]
         return tuple(one for one in made if one is not None) if None not in made else ()
 
     def end(self, report: Report) -> None:
@@ -82,7 +82,7 @@ class PromptMatrix:
                 report.remark("unchecked-cases", prompt.node if isinstance(prompt.node, Scalar) else None, message)
 
     def _case(
-        self, case: Case, prompt: SuitePrompt, targets: Sequence[TargetSpec], reading: Reading, around: Around
+        self, case: Case, prompt: SuitePrompt, targets: Sequence[TargetSpec], reading: Reading, extend: Extend
     ) -> Case | None:
         from agentv.authoring.cases.prompts import filled
 
@@ -103,7 +103,7 @@ class PromptMatrix:
         if case.input and not prompt.shows_input and not before_user:
             hint = "write {{ input }} where the prompt should contain it"
             own.warning("input-not-shown", prompt.node, "this prompt does not use the case's 'input'", hint=hint)
-        whole = around((*messages, *before_user), prompt.node) if messages is not None and not own.failed else None
+        whole = extend((*messages, *before_user), prompt.node) if messages is not None and not own.failed else None
         digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
         if own.count:
             self._note(own.diagnostics, case.id)

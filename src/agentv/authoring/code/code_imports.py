@@ -354,10 +354,10 @@ class _Search:
             current = self._waiting.pop()
             self._states[current] = state = _state(current)
             for found in self._imported(current, state) if state is not None else ():
-                self._take(found)
+                self._add(found)
         return _Closure(tuple(self._files), self._states, self._unknown)
 
-    def _take(self, found: str) -> None:
+    def _add(self, found: str) -> None:
         folder = _existing_parent(os.path.dirname(found))  # noqa: PTH120
         if folder not in self._states:
             self._states[folder] = _state(folder)
@@ -378,12 +378,12 @@ class _Search:
         """Yield the paths that a file may import or run."""
         loads, directory = _loads(path, *state), os.path.dirname(path)  # noqa: PTH120
         above = list(upwards(directory, self._root.rstrip(os.sep)))
-        others = (one for one in relative_to(loads.goes, above) if one.startswith(self._root) and is_directory(one))
+        others = (one for one in relative_to(loads.entered, above) if one.startswith(self._root) and is_directory(one))
         seen_from = [*above, *others]
         self._unknown = self._unknown or loads.unknown
         if path.endswith(_PYTHON):
             self._read.append(path)
-        self._search_in(relative_to(loads.homes, above))
+        self._add_search_paths(relative_to(loads.homes, above))
         homes = list(self._homes)
         yield from _modules(loads.modules, seen_from, homes)
         yield from relative_to(loads.files, above)
@@ -395,11 +395,11 @@ class _Search:
         for one in loads.directories:
             place = os.path.normpath(os.path.join(directory, one))  # noqa: PTH118
             yield from self._walked(place, (*SCRIPTS, ".json"))
-        imported = loads.modules if loads.finds else {}
+        imported = loads.modules if loads.scans_packages else {}
         for place in (*relative_to(loads.walked, above), *_packages(loads.packages | imported, above, homes)):
             yield from self._walked(place)
 
-    def _search_in(self, homes: list[str]) -> None:
+    def _add_search_paths(self, homes: list[str]) -> None:
         added = [home for home in homes if home not in self._homes and is_directory(home)]
         if added:
             self._homes |= dict.fromkeys(added)

@@ -59,9 +59,9 @@ class Loads(Struct):
         files: paths that it runs as code or includes, whatever their suffixes.
         names: JavaScript imports, as authored.
         directories: relative paths of directories from which JavaScript may load any file.
-        goes: directories that it changes to, or adds to the search path for programs.
+        entered: directories that it changes to, or adds to the search path for programs.
         words: words that may name code that it runs.
-        finds: it searches the packages that it imports for modules.
+        scans_packages: it searches the packages that it imports for modules.
         unknown: it loads or starts files that its text does not name.
     """
 
@@ -72,9 +72,9 @@ class Loads(Struct):
     files: dict[str, None] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
     directories: dict[str, None] = field(default_factory=dict)
-    goes: dict[str, None] = field(default_factory=dict)
+    entered: dict[str, None] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-    finds: bool = False
+    scans_packages: bool = False
     unknown: bool = False
 
 
@@ -82,12 +82,12 @@ def places_of_script(path: str, data: bytes) -> Loads:
     """The modules, directories and files that a shell script, a Makefile, or scripts in a `package.json` name."""
     text = data.decode(errors="replace")
     lines = "\n".join(_package_scripts(text)) if path.endswith(".json") else text
-    goes = (one for found in _CHANGES_DIRECTORY.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
+    entered = (one for found in _CHANGES_DIRECTORY.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
     return Loads(
         modules={(0, found[1]): None for found in _MODULES.finditer(lines)},
         homes=dict.fromkeys(_directories(lines, ("PYTHONPATH", "NODE_PATH"))),
         files=dict.fromkeys(_bare(found[1]) for found in _SOURCED.finditer(lines)),
-        goes=dict.fromkeys((*goes, *_directories(lines, ("PATH",)))),
+        entered=dict.fromkeys((*entered, *_directories(lines, ("PATH",)))),
         unknown=_COMPUTED_PATH.search(lines) is not None,
     )
 

@@ -348,7 +348,7 @@ class _Reader(Struct):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(map(self._is_search_path, targets)):
                     self._add_search_paths(node.value)
-        if self.imports_unknown and not self.loads.finds:
+        if self.imports_unknown and not self.loads.scans_packages:
             self.loads.unknown = True
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -406,7 +406,7 @@ class _Reader(Struct):
             self.loads.homes |= dict.fromkeys(() if given is None else places_in(given))
 
     def _walk(self, node: ast.Call) -> None:
-        self.loads.finds = True
+        self.loads.scans_packages = True
         place = _argument(node, 0, ("path",))
         found = UNKNOWN if place is None else self.expressions.text(place)
         self.loads.walked |= dict.fromkeys(found.texts)

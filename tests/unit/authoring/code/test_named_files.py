@@ -43,8 +43,8 @@ def test_a_new_plugin_and_a_new_module_change_what_belongs_to_it(tmp_path):
     [
         ("export PYTHONPATH=lib:$PYTHONPATH\npython3 a.py", "homes", ("lib",)),
         ('PYTHONPATH="$PWD/lib" python3 a.py', "homes", ("lib",)),
-        ("PATH=$(pwd)/tools:/usr/bin:$PATH", "goes", ("tools", "/usr/bin")),
-        ("cd sub && python3 a.py; (cd deep; ls)", "goes", ("sub", "deep")),
+        ("PATH=$(pwd)/tools:/usr/bin:$PATH", "entered", ("tools", "/usr/bin")),
+        ("cd sub && python3 a.py; (cd deep; ls)", "entered", ("sub", "deep")),
         (". ./env\nsource lib/env", "files", ("./env", "lib/env")),
         ("python3 -m pkg.tool -v", "modules", ((0, "pkg.tool"),)),
     ],
