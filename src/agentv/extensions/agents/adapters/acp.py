@@ -28,7 +28,7 @@ class Acp(AcpSettings):
 
 
 class AcpTarget(SessionTarget["AcpSession"]):
-    """A target that starts an agent over ACP for each trial."""
+    """A target that starts an ACP agent for each trial."""
 
     def __init__(self, settings: Acp) -> None:
         super().__init__()

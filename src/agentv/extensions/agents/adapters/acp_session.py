@@ -203,7 +203,7 @@ class AcpSession:
             self._transport.native = bytearray()  # it held the stream of this turn
 
     def _outcome(self, ended: Any, moment: int) -> TargetResponse | Failure:
-        """Return the answer, or a Failure if the way in which the turn ended invalidates it."""
+        """Return the answer, or a Failure if the turn did not end properly."""
         if self._transport.broken is not None:
             return self._failed(self._transport.broken.code, self._transport.broken.message)
         reason = ended.stop_reason

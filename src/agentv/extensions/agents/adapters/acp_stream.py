@@ -56,7 +56,7 @@ class AcpTransport:
         """Write a message.
 
         Raises:
-            ConnectionError: the message is a request and the agent no longer reads. Other messages are then dropped.
+            ConnectionError: the message is a request and the agent no longer reads. Any other message is dropped.
         """
         line = json.dumps(message, separators=(",", ":"), ensure_ascii=True).encode()
         secret = message.get("method") == "session/new"

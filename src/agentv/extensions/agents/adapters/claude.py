@@ -131,7 +131,7 @@ class ClaudeStream:
 
     Args:
         recorder: recorder of the turn.
-        earlier: model → its usage in earlier turns, which older versions include in later ones; updated in place.
+        earlier: model → its usage in earlier turns, which older versions add to later turns; updated in place.
     """
 
     def __init__(self, recorder: Recording, earlier: dict[str, JsonObject]) -> None:
@@ -240,7 +240,7 @@ class ClaudeStream:
 
 
 def _failure(result: JsonObject) -> Failure | None:
-    """Return why a result is not an answer, even if its subtype is `success`; None if it is one."""
+    """Return why a result is not an answer, or None. A subtype `success` does not rule out an error."""
     subtype, answer = text(result, "subtype"), text(result, "result")
     errors = texts(result, "errors")
     why = (answer or "; ".join(errors) or subtype)[:500]

@@ -347,7 +347,7 @@ class NativeSession:
     async def _wait_for_end(
         self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
     ) -> bool:
-        """Wait until the stream ends, the program exits or a limit is reached. Return True if it lingers."""
+        """Wait for the end of the stream, the program or a limit. Return True if it lingers after its result."""
         limits, seen = self.limits, -1
         both = (reading, exiting, limits.reached)
         while limits.left_s > 0:

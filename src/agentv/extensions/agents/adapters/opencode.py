@@ -30,8 +30,8 @@ _VERSIONS: Mapping[ModelProtocol, str] = {"anthropic": "/v1", "gemini": "/v1beta
 
 _HARMLESS = ("read", "glob", "grep", "list", "todowrite", "todoread", "skill")
 _INVALID = "invalid"
-_REJECTIONS = ("rejected permission",)
-"""Parts of the error of a call whose permission was refused, which ends the run."""
+_REJECTED = "rejected permission"
+"""Part of the error of a call whose permission was refused, which ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class OpenCodeReader:
         server = next((one for one in self._servers if name.startswith(f"{one}_")), None)
         canonical = "" if server is None else f"{server}.{name[len(server) + 1 :]}"
         self._recorder.tool_call(identity, name, arguments, name=canonical)
-        rejected = error is not None and any(one in error for one in _REJECTIONS)
+        rejected = _REJECTED in (error or "")
         if error is not None and (was_unavailable or rejected):
             self._denied = error if rejected else self._denied  # the run continues if the tool was only unavailable
             self._recorder.denied(name, error, identity)

@@ -128,7 +128,7 @@ class PiReader:
             self._recorder.usage(model or None, tokens, number(mapping(usage, "cost"), "total"))
 
     def ending(self) -> Ending:
-        """Return how the turn ended, which its last message decides, whatever the exit status."""
+        """Return how the turn ended. Its last message decides, regardless of the exit status."""
         reason = text(self._last, "stopReason")
         failure, complete = self._failure(reason), self._ended and reason not in {"", "toolUse"}
         return Ending(self._answer, failure, self._session_id, stop_reason=reason, complete=complete)

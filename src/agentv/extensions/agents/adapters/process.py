@@ -56,7 +56,7 @@ class AgentProcess:
         return bytes(self._stderr)
 
     async def line(self) -> bytes | None:
-        """Return the next line of stdout without its line break, or None at the end. See `partial` for an unended line.
+        """Return the next line of stdout, or None at the end. `partial` then has what follows the last line break.
 
         Raises:
             TooLargeStreamError: the agent printed too much.
@@ -75,11 +75,11 @@ class AgentProcess:
         return None
 
     def discount(self, size: int) -> None:
-        """Do not count bytes that were read towards `STREAM_LIMIT`."""
+        """Exclude bytes that were read from `STREAM_LIMIT`."""
         self._read -= size
 
     def _too_much_output(self) -> TooLargeStreamError:
-        """Close stdout, without which the process would not count as ended, and return the error of too much output."""
+        """Close stdout and return the error. The process counts as ended only once its pipes are closed."""
         pipe = self._process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # noqa: SLF001
         pipe.close()
         return TooLargeStreamError()
@@ -116,7 +116,7 @@ class AgentProcess:
             del self._stderr[:-STDERR_KEPT]
 
     async def wait(self, timeout_s: float | None) -> int | None:
-        """Return the exit status, or None if the process still runs after `timeout_s`; None waits without a limit."""
+        """Wait for the process and return its exit status, or None after `timeout_s`. None sets no time limit."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()

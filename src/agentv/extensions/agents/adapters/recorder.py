@@ -20,7 +20,7 @@ Progress = Callable[[AgentActivity], None]
 class Recording:
     """Records what the agent does in one turn, and builds the steps of its trace.
 
-    Times are when the line of an event arrived.
+    Times are those at which the line of an event arrived.
 
     Args:
         prompt: text of the prompt.
@@ -85,7 +85,7 @@ class Recording:
     ) -> None:
         """Record a tool call. A second call with the same `call_id` completes the arguments of the first.
 
-        `name` is the canonical name if the native name does not imply it, or empty.
+        `name` is the canonical name, or empty to derive it from the native name.
         """
         place = self._calls.get(call_id) if call_id else None
         step = self._steps[place] if place is not None else None
@@ -127,7 +127,7 @@ class Recording:
         self._progress()
 
     def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
-        """Record a denied permission, which the call `call_id` needed if it is given."""
+        """Record a denied permission. `call_id` is the call that needed it, if it is known."""
         place = self._calls.get(call_id) if call_id else None
         step = self._steps[place] if place is not None else None
         parent = None

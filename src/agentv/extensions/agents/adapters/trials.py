@@ -62,7 +62,7 @@ class SessionLimits:
 
     Args:
         settings: settings of the target.
-        request: the first request of the session. The lower of the two limits applies.
+        request: the first request of the session. Of each limit, the lower value applies.
 
     Attributes:
         reached: set to the limit that was exceeded, or to a message that the run was interrupted.
@@ -81,7 +81,7 @@ class SessionLimits:
         self.begin(request)
 
     def begin(self, request: TargetRequest) -> None:
-        """Begin a turn: restart its time, and watch for an interruption."""
+        """Begin a turn: restart the clock, and watch for an interruption."""
         self._began = time.monotonic()
         self._timeout_s = request.timeout_s
         self._forget_interruption()
@@ -264,7 +264,7 @@ class SessionTarget(Generic[Session]):
         return session
 
     async def _end(self, key: TrialKey, *, in_time: bool = False, at_once: bool = False) -> None:
-        """End a session: `in_time` for its call's answer, or `at_once` if no answer is expected."""
+        """End a session. `in_time` keeps within the call's time limit; `at_once` gives no grace period."""
         session = self._sessions.pop(key, None)
         if session is not None:
             await session.close(0.0 if at_once else session.limits.grace_s if in_time else GRACE_S)

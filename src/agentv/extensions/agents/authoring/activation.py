@@ -87,7 +87,7 @@ def read_activation(node: Node, files: Node | None, reading: Reading) -> tuple[S
 
 
 def _skills(node: Node, reading: Reading) -> dict[str, Mapping[str, str]]:
-    """Return the files of each skill by its name: path in the workspace → path relative to the naming file."""
+    """Return the files of each skill by its name: path in the workspace → path relative to the authored file."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         reading.report.unfit(node, "'skills' must be the path of a directory")
         return {}

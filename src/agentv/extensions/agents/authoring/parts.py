@@ -180,7 +180,7 @@ def _place_of(place: str, written: str, copied: CopiedFiles) -> str:
 
 
 def read_commands(node: Node | None, key: str, reading: Reading) -> tuple[WorkspaceCommand, ...]:
-    """Return the commands of a command or a list, which run in the workspace. Mistakes are reported."""
+    """Return the commands to run in the workspace, from one command or a list. Mistakes are reported."""
     if node is None or is_empty(node):
         return ()
     items = node.items if isinstance(node, ListNode) else [node]
@@ -189,7 +189,7 @@ def read_commands(node: Node | None, key: str, reading: Reading) -> tuple[Worksp
 
 
 def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False) -> WorkspaceCommand | None:
-    """Return a command, or None if it is empty, or invalid, which is reported.
+    """Return a command, or None if it is empty or invalid. Mistakes are reported.
 
     Args:
         node: the command as authored.

@@ -1,6 +1,6 @@
 """Reader of a suite's keys about the work of agents: workspaces, variants, tools, simulated users and solutions.
 
-The workspace of a case is the suite's, with the keys that the case overrides. It is hashed.
+The workspace of a case is the suite's, with the keys that the case overrides. The result is hashed.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class _Named(Struct, frozen=True):
 
 
 def _facts(command: WorkspaceCommand) -> list[Any]:
-    """Return the facts of a command to hash. If it runs in the directory of its file, the files that it names count."""
+    """Return what to hash of a command. If it runs next to its file, the contents of files that it names count."""
     env: Mapping[str, str] = command.env
     named: tuple[str, ...] = ()
     if command.directory:

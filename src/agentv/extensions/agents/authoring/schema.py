@@ -263,7 +263,7 @@ class AuthoredTool(Declared):
     fail: Annotated[AuthoredToolFailure | None, Doc("calls that fail")] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Report two results, parameters that are not JSON Schema, and functions that cannot be called."""
+        """Report a tool with two results, invalid parameters, or a function that cannot be called."""
         if self.function is not None and self.returns is not None:
             yield Issue(("returns",), "'function' gives the result, so 'returns' has no effect; keep one of them")
         if self.function is not None and self.function.path is None:

@@ -230,7 +230,7 @@ def _is_name(name: str, what: str, node: MapNode, reading: Reading) -> bool:
 
 
 def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
-    """Return the solution, or None if it is empty, or invalid, which is reported.
+    """Return the solution, or None if it is empty or invalid. Mistakes are reported.
 
     Args:
         node: the path of a patch (`.patch`, `.diff`) or of files, or a mapping.

@@ -138,7 +138,7 @@ def _existing(read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Rea
 
 
 def _runs_code_from_data(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
-    """Whether a workspace would run code that comes from data, or from variables of data, which is then reported."""
+    """Report a workspace whose code comes from data or its variables, and return whether it does."""
     if reading.data:
         key = next((key for key in written.items if key not in _KEYS_IN_DATA), None)
         if key is not None:
@@ -327,7 +327,7 @@ def _in_docker(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Pa
 
 
 def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> WorkspaceCommand | None:
-    """Return the command that prepares the workspace; on the host, it runs in it only with `cwd`, as in AgentV."""
+    """Return the command that prepares the workspace. On the host, it runs there only with `cwd`, as in AgentV."""
     at = require_mapping(node.items["setup"], "setup", reading)
     if at is None:
         return None

@@ -59,7 +59,7 @@ _OPTIONS: Mapping[str, Any] = {"allow_redirects": False, "skip_auto_headers": ("
 
 
 def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
-    """Return the body of an error reply in the form of a protocol."""
+    """Return the body of an error reply in the format of a protocol."""
     if protocol == "anthropic":
         kind = _ANTHROPIC.get(status, "invalid_request_error" if status < 500 else "api_error")
         return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
@@ -89,7 +89,7 @@ def abort_connection(connection: Request) -> None:
 
 
 def refusal(path: str, status: int, message: str) -> Response:
-    """Return an error reply to a request that is not forwarded, in the form of the API."""
+    """Return an error reply to a request that is not forwarded, in the format of its API."""
     body = error_body(protocol_of(path), status, message)
     return Response(status=status, body=body, content_type="application/json", headers=dict(NO_RETRY))
 

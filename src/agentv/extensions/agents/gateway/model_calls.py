@@ -27,7 +27,7 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
 
     Args:
         calls: all calls of the trial so far.
-        new: how many of them belong to this turn. The traces of earlier turns have what the model was given before.
+        new: how many of them belong to this turn. Earlier messages are in the traces of earlier turns.
         began_ms: when the agent was asked, on the clock of the calls.
         answer: the agent's final answer, which is added if no call shows it.
     """

@@ -64,7 +64,7 @@ class Placeholders:
 
     Args:
         texts: text → its placeholder, such as the path of a workspace → `[workspace]`. A path is also found in its
-            dashed form, in which agents name the directory of a project.
+            dashed form, from which agents make the name of a project's directory.
     """
 
     __slots__ = ("_texts",)

@@ -288,7 +288,7 @@ _COUNTS = ("/count_tokens", "/input_tokens", ":countTokens")
 """Suffixes of paths that count tokens."""
 
 _IDENTICAL = 6
-"""Likeness of identical conversations."""
+"""Similarity of identical conversations."""
 
 
 def _with_digests(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
@@ -306,7 +306,7 @@ def _head(prompt: Prompt) -> tuple[str, str, str, str, str]:
 
 
 def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Iterator[str]:
-    """Yield how a prompt differs from the recorded one. Model, system prompt and tools are compared only at first."""
+    """Yield how a prompt differs from the recorded one. Facts of the whole conversation are compared only once."""
     asked = line.request
     if last is None:
         if asked.model != prompt.model:

@@ -50,7 +50,7 @@ class LocalGateway:
 
     Args:
         throttle: limits the calls.
-        spending: records what each call used, unless it is None.
+        spending: records what each call used; may be None.
         clock: monotonic seconds.
     """
 
@@ -73,8 +73,8 @@ class LocalGateway:
         Args:
             trial: trial of the agent.
             upstream: API of its model.
-            directory: directory that the agent's sandbox has at the same path. The gateway then also listens on a
-                socket there, for a sandbox without the host's network. Empty if the agent has that network.
+            directory: directory that the sandbox shows at the same path. The gateway also listens on a socket in it,
+                for a sandbox without the host's network. Empty if the agent has that network.
             exchanges: recording or replay of its calls.
         """
         try:

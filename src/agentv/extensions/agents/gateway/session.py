@@ -145,7 +145,7 @@ class TrialSession:
         self.spent(self, call)
 
     def refuse(self, failure: Failure) -> None:
-        """Refuse further calls of this trial, which fails."""
+        """Refuse further calls of this trial, which fails with `failure`."""
         self.refusal = self.refusal or failure
         self._refused.set()
 
@@ -220,7 +220,7 @@ class TrialSession:
 
     @property
     def now_ms(self) -> float:
-        """Milliseconds since the session was opened, which is the clock of its calls."""
+        """Milliseconds since the session was opened. The times of its calls have the same origin."""
         return round((self.clock() - self._began) * 1000, 3)
 
 

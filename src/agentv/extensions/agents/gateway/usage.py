@@ -241,7 +241,7 @@ def cost_in(upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, c
 def failure_in(
     upstream: ModelUpstream, status: int, headers: Mapping[str, str], body: bytes, retried: frozenset[int]
 ) -> CallFailure:
-    """Return the failure that an error reply of the API means."""
+    """Return the Failure for an error reply of the API."""
     text, details = body.decode(errors="replace"), None
     with suppress(ValueError, RecursionError):
         details = json.loads(text)
