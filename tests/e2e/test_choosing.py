@@ -148,6 +148,16 @@ def test_merged_shards_are_the_whole_run(suite):
     assert suite.run("compare", "merged", "whole").status == 0
 
 
+def test_a_shard_whose_journal_ends_in_half_a_line_takes_no_answer_of_the_next(suite):
+    names = shards(suite, 2)
+    with Path(suite.path, "shard1", "journal.jsonl").open("ab") as journal:
+        journal.write(b'{"half')
+    assert suite.run("results", "merge", *names, "--out", "merged").status == 0
+    merged, after = (Path(suite.path, name, "journal.jsonl").read_text().splitlines() for name in ("merged", "shard2"))
+    assert set(after) < set(merged)
+    assert not any(line.startswith('{"half') for line in merged)
+
+
 def test_gates_decide_merged_shards_as_a_whole(project):
     gated = SUITE.replace("response: hello}", "response: hello}\nrun: {gate: corrected}")
     project.write("evals/s.eval.yaml", gated + CASES)

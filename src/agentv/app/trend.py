@@ -152,7 +152,7 @@ def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
         ran = found.summary.by_suite if found.summary is not None else {}
         if not of_suite and suite not in ran:
             continue
-        named = [str(one["name"]) for entry in of_suite for one in objects_in(entry.get("targets"))]
+        named = [str(one["name"]) for entry in of_suite for one in objects_in(entry.get("targets")) if "name" in one]
         by_target = found.summary.by_target if found.summary is not None else {}
         targets = tuple(dict.fromkeys(one for one in named if not by_target or one in by_target)) or tuple(by_target)
         yield _Run(path, record, targets, _unfinished(found.state, found.problem, found.summary))

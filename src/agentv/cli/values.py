@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,8 @@ class Share(click.FloatRange):
         if isinstance(value, str) and value.strip().endswith("%"):
             percent: Any = value.strip()[:-1]
             of_one = click.FLOAT.convert(percent, param, ctx) / 100
+        if isnan(click.FLOAT.convert(of_one, param, ctx)):  # no bound excludes it
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return float(super().convert(of_one, param, ctx))
 
     def _describe_range(self) -> str:

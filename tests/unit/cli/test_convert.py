@@ -149,6 +149,7 @@ def test_the_evals_of_a_skill_need_no_format(project: Path, capsys: pytest.Captu
 
 def test_a_project_says_what_became_of_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "old" / "node_modules").mkdir(parents=True)
+    (project / "old" / "circle").symlink_to("circle")
     suite = "target: echo\nassert: [{contains: b}]\nevalcases:\n  - {id: a, input: b}\n"
     (project / "old" / "a.eval.yaml").write_text(suite)
     replacing = "target: echo\nassert: [{contains: b}]\nevalcases:\n  - {id: a, input: b, evaluators: [{equals: b}]}\n"

@@ -121,8 +121,7 @@ def write_all(edits: Mapping[str, bytes]) -> None:
     """
     staged: list[tuple[Path, Path]] = []
     try:
-        for path, data in edits.items():
-            real = Path(path).resolve()
+        for real, data in {Path(path).resolve(): data for path, data in edits.items()}.items():
             beside = real.with_name(f".{real.name}.agentv-fix")
             staged.append((beside, real))
             with beside.open("wb") as file:

@@ -216,4 +216,4 @@ def copy_project(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
 def _is_portable_link(link: Path, home: Path) -> bool:
     """Whether a link leads to a path inside the project and is relative, so that it also works in a copy."""
     target = link.readlink()
-    return not target.is_absolute() and link.resolve().is_relative_to(home)
+    return not target.is_absolute() and Path(os.path.realpath(link)).is_relative_to(home)

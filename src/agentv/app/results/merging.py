@@ -70,7 +70,7 @@ class _Shard(Struct, frozen=True):
 
     @property
     def shard(self) -> str | None:
-        found = self.record["settings"].get("shard")
+        found = self.record.get("settings", {}).get("shard")
         return found if isinstance(found, str) else None
 
     @property
@@ -224,7 +224,9 @@ def _incomplete(shards: Sequence[_Shard]) -> Iterator[str]:
 def _copy(shards: Sequence[_Shard], path: Path) -> None:
     append_private(path / JOURNAL, [HEADER])
     for one in shards:
-        append_private(path / JOURNAL, (line for _, line in read_lines(one.path / JOURNAL) if line != HEADER))
+        append_private(
+            path / JOURNAL, (line for _, line in read_lines(one.path / JOURNAL) if line != HEADER and not is_torn(line))
+        )
         for name in (INDEX, HISTORY):
             if (one.path / name).exists():
                 append_private(path / name, (line for _, line in read_lines(one.path / name) if not is_torn(line)))

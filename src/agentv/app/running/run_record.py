@@ -54,7 +54,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "agentv": __version__,
         "python": platform.python_version(),
         "platform": platform_name(),
-        "git_commit": _commit(root_of(prepared.suites)),
+        "git_commit": checked_out_commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
         "partial": to_builtins(partial_of(prepared)),
         "settings": _settings_record(prepared, before.settings, seed),
@@ -182,18 +182,23 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
     }
 
 
-def _commit(root: str) -> str | None:
+def checked_out_commit(root: str) -> str | None:
     """Return the checked-out commit, read from `.git`, as starting git would take longer than a small run."""
     git = Path(root) / ".git"
     try:
+        if git.is_file():  # of a linked worktree: `gitdir: PATH`
+            git = git.parent / git.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
+            shared = git / (git / "commondir").read_text(encoding="utf-8").strip()
+        else:
+            shared = git
         head = (git / "HEAD").read_text(encoding="utf-8").strip()
         if not head.startswith("ref: "):
             return head
         name = head.removeprefix("ref: ")
-        loose = git / name
+        loose = shared / name
         if loose.is_file():
             return loose.read_text(encoding="utf-8").strip()
-        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+        packed = (shared / "packed-refs").read_text(encoding="utf-8").splitlines()
         return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
     except (OSError, UnicodeDecodeError):
         return None

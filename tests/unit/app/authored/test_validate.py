@@ -106,3 +106,12 @@ def test_json_lines_are_rewritten_in_place(project: Path) -> None:
     assert fix((str(path),), {}) == Fixed({str(path): 4}, ())
     shown = path.read_text()
     assert shown == '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"
+
+
+def test_a_file_and_a_link_to_it_are_rewritten_once(project: Path) -> None:
+    path = project / "a.eval.yaml"
+    path.write_text("target: echo\nevalcases: [{id: a, input: b, assert: [{contains: b}]}]\n")
+    (project / "b.eval.yaml").symlink_to(path)
+    fix((str(path), str(project / "b.eval.yaml")), {})
+    assert path.read_text().splitlines()[1].startswith("tests:")
+    assert (project / "b.eval.yaml").is_symlink()

@@ -1,6 +1,8 @@
 """Who started a run."""
 
-from agentv.app.running.run_record import SIGNATURE, is_signed_here, signature_of
+import subprocess
+
+from agentv.app.running.run_record import SIGNATURE, checked_out_commit, is_signed_here, signature_of
 
 RECORD = {"run_id": "r", "settings": {"targets": ["cli:x"], "alpha": 0.05}, "suites": [{"path": "s.eval.yaml"}]}
 
@@ -45,3 +47,18 @@ def test_a_machine_without_a_place_for_a_key_runs_all_the_same(tmp_path):
     env = {"AGENTV_HOME": str(tmp_path / "file")}
     assert signature_of(RECORD, str(tmp_path), env) is None
     assert not is_signed_here(RECORD, str(tmp_path), env)
+
+
+def test_the_commit_is_found_in_a_checkout_and_in_a_linked_worktree(tmp_path):
+    def git(*words):
+        command = ["git", "-C", str(tmp_path / "repo"), "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    (tmp_path / "repo").mkdir()
+    git("init", "--quiet", "--initial-branch", "main")
+    git("commit", "--quiet", "--allow-empty", "--message", "first")
+    git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "linked"))
+    head = git("rev-parse", "HEAD")
+    assert [checked_out_commit(str(tmp_path / one)) for one in ("repo", "linked", "")] == [head, head, None]
+    git("pack-refs", "--all")
+    assert [checked_out_commit(str(tmp_path / one)) for one in ("repo", "linked")] == [head, head]
