@@ -1,4 +1,4 @@
-"""Test doubles for users of agentv: a scripted model server on loopback. aiohttp is loaded when a server is started."""
+"""Test doubles for users of agentv: a scripted model server on loopback. Starting a server imports aiohttp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m agentv.testing`: a model server to try things without a key."""
+"""`python -m agentv.testing`: a model server for trying agentv without an API key."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None, scrip
     except OSError as error:
         raise click.ClickException(f"cannot listen on port {port}: {error.strerror or error}") from error
     ended = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):  # before the addresses are known: whoever reads them may end it
+    for number in (signal.SIGINT, signal.SIGTERM):  # before printing: a reader of the addresses may send a signal
         signal.signal(number, lambda *_: ended.set())
     for name in ADDRESSES:
         click.echo(f"{name:<9} {getattr(server, name)}")
-    sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
+    sys.stdout.flush()  # a parent process waits for the addresses
     ended.wait()
     server.stop()
 

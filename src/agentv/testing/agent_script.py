@@ -1,4 +1,4 @@
-"""`AgentScript`: what a model answers to a coding agent, step by step; given in Python, YAML or JSON."""
+"""`AgentScript`: a model's scripted answers to a coding agent, written in Python, YAML or JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agentv.testing.steps import (
 )
 
 _SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""What mini-swe-agent prints by its shell to end: it takes no text for an answer."""
+"""Line that mini-swe-agent prints in its shell to finish, as it accepts no plain text as an answer."""
 
 
 T = TypeVar("T")
@@ -41,22 +41,21 @@ _SEARCH_WAIT_S = 0.1
 
 
 class AgentScript:
-    """The reply of a `ModelServer` to coding agents: the next step of each conversation.
+    """A `ModelServer` reply for coding agents: the next step of each conversation.
 
-    The steps are counted in the conversation itself: the request holds the model's answers so far. So agents that run
-    at once, sub-agents and resumed sessions each have their own place, and a retry gets the step that it asked for.
-    When the steps are used up, the last one comes again. Errors and faults come once, then the retry gets the next
-    step.
+    The position in the script is computed from the conversation itself, as a request contains the model's answers so
+    far. Concurrent agents, sub-agents and resumed sessions therefore each have their own position, and a retry gets the
+    same step again. The last step is repeated. Errors and faults are sent once; the retry gets the next step.
 
     Tools are called by the names of `tool_names` (`shell`, `read`, `write`, `edit`, `subagent`, `skill`, …, or
     `server.tool` of MCP) with the arguments `command`, `path`, `content`, `old`, `new`, `prompt`, `agent`, `name`;
-    each call becomes one of a tool that the request offers. Where an agent has none to write or edit files, its shell
-    does it. Its own names and arguments work too.
+    each call is translated to a tool that the request offers. If an agent has no tool to write or edit files, its shell
+    is used. The agent's own tool names and arguments work too.
 
     Args:
         steps: texts and steps such as `use_tool("shell", command="ls")`.
-        when: text of a message → the steps from that message on, for sub-agents and further turns.
-        side: answer to calls that offer no tools, where the steps call some: titles, summaries.
+        when: text in a message → the steps from that message on, for sub-agents and further turns.
+        side: answer to calls without tools, such as those for titles and summaries, if the steps call tools.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class AgentScript:
             found = next((self._when[text] for text in self._when if text in turn.text), None)
             if found is not None and found is not steps:
                 steps, begin = found, number
-        # how often the model has answered: an answer may be several messages in a row
+        # count the model's answers, each of which may be several messages in a row
         own = turns[begin:]
         pairs = zip((Turn(answer=False), *own), own, strict=False)
         return steps, sum(turn.answer and not before.answer for before, turn in pairs)
@@ -102,7 +101,7 @@ class AgentScript:
         faults, answer = steps.places[min(answered, len(steps.places) - 1)]
         if not faults:
             return answer or self._side
-        # a digest of the messages so far: the same for a request and its retry
+        # a request and its retry have the same digest
         messages = [call.body.get(key) for key in TURNS]
         history = sha256(msgspec.json.encode(messages, order="sorted")).hexdigest()
         given = self._given[history]
@@ -114,7 +113,7 @@ class AgentScript:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Steps by the number of answers before them: the faults that come first, then the answer."""
+    """Steps by the number of preceding answers: at each place the faults to send first, then the answer."""
 
     places: tuple[tuple[tuple[Step, ...], Step | None], ...]
     call_tools: bool
@@ -139,7 +138,7 @@ class _Steps:
 
 
 def _fitted(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
-    """The answer with its calls as the request offers them."""
+    """The answer with its calls translated to the tools that the request offers."""
     if step.tool_calls:
         calls = tuple(as_offered(one, tools, call.text) for one in step.tool_calls)
         searches = tuple(one for one in calls if (one.id or "").startswith(SEARCH_ID))
@@ -153,9 +152,9 @@ def _fitted(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answ
 
 
 def _search(searches: Sequence[ToolCall], call: ModelCall) -> Answer:
-    """The agent shall search; again if its server of tools has not started yet."""
+    """An answer that has the agent search for tools, again if its MCP server has not started yet."""
     body = msgspec.json.encode(call.body)
-    before = max(body.count(f'"{one.id}_'.encode()) for one in searches) // 2  # each search, and its result
+    before = max(body.count(f'"{one.id}_'.encode()) for one in searches) // 2  # a call and a result per search
     if before >= _SEARCHES:
         raise NotOfferedError(f"the agent searched for {searches[0].arguments['query']!r}, and found no such tool")
     calls = tuple(structs.replace(one, id=f"{one.id}_{before}") for one in searches)
@@ -179,7 +178,7 @@ class _Refusal(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Said(Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer; `tool` with its arguments beside it is read as one of `tools`."""
+    """An answer. `tool` with its arguments beside it becomes one of `tools` before decoding."""
 
     text: str = ""
     reasoning: str = ""
@@ -194,8 +193,8 @@ def read_script(path: Path) -> AgentScript:
     """The script in a file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no script; the text says where.
+        OSError: the file cannot be read.
+        ValueError: it is not a script; the message names the position.
     """
     import yaml
 
@@ -207,10 +206,10 @@ def read_script(path: Path) -> AgentScript:
 
 
 def script_from_json(value: Any) -> AgentScript:
-    """The script in plain data.
+    """The script in parsed YAML or JSON.
 
     Raises:
-        ValueError: it is malformed; the text says where.
+        ValueError: the data is malformed; the message names the position.
     """
     script = _decoded(value if isinstance(value, Mapping) else {"steps": value}, _Script, "the script")
     when = {text: _read_steps(steps, f"when '{text}'") for text, steps in script.when.items()}
@@ -249,7 +248,7 @@ def _read_step(value: Any, where: str) -> Step:
 
 
 def _read_call(value: Mapping[str, Json]) -> ToolCall:
-    """`{tool: NAME, …}`: the arguments stand beside the name, or under `arguments`."""
+    """Decode `{tool: NAME, …}`, with the arguments beside the name or under `arguments`."""
     given = value.get("arguments")
     beside = {key: one for key, one in value.items() if key not in ("tool", "arguments")}
     return ToolCall(str(value["tool"]), {**beside, **(given if isinstance(given, Mapping) else {})})
@@ -267,11 +266,11 @@ _ANSWERS = frozenset({"reasoning", "function_call", "custom_tool_call", "local_s
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message, or one item of OpenAI's responses.
+    """One message, or one item of OpenAI's Responses API.
 
     Attributes:
-        answer: the model wrote it.
-        text: of a message to the model; empty for answers and the results of tools.
+        answer: whether the model wrote it.
+        text: text of a message to the model; "" for answers and tool results.
     """
 
     answer: bool
@@ -296,13 +295,13 @@ def _turn(message: JsonObject) -> Turn:
         return Turn(answer=False)
     content = message.get("content", message.get("parts"))
     blocks = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
-    # a tool's result holds its text one level deeper
+    # skips tool results, whose text is one level deeper
     texts = (block.get("text") if isinstance(block, Mapping) else block for block in blocks)
     return Turn(answer=False, text="\n".join(one for one in texts if isinstance(one, str)))
 
 
 def _searches(message: JsonObject) -> bool:
-    """Whether a message is a search for a tool that no script holds."""
+    """Whether a message is a tool search that the server added to the script."""
     blocks = message.get("content")
     ids = [block.get("id") for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, Sequence) else []
     return any(isinstance(one, str) and one.startswith(SEARCH_ID) for one in ids)

@@ -1,6 +1,7 @@
-"""The tools that a request offers to the model, and calls by canonical names as calls of those tools.
+"""The tools that a request offers to the model, and the translation of a script's tool calls to them.
 
-A script says `shell`, `write`, `edit`, `read` or `shop.get_order`; each agent has names and arguments of its own.
+A script uses names such as `shell`, `write`, `edit`, `read` or `shop.get_order`; each agent has its own names and
+arguments.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ class OfferedTool:
     """A tool that the model may call.
 
     Attributes:
-        name: as the request names it.
-        namespace: that it stands in (OpenAI's responses); empty: none.
-        custom: its input is text rather than an object (OpenAI's custom tools).
-        search: it finds further tools, and then the request offers them (Codex).
+        name: name in the request.
+        namespace: its namespace (OpenAI's Responses API); "" for none.
+        custom: whether its input is text rather than an object (OpenAI's custom tools).
+        search: whether it finds further tools, which later requests then offer (Codex).
         schema: JSON Schema of its arguments.
     """
 
@@ -40,7 +41,7 @@ class OfferedTool:
 
     @property
     def full_name(self) -> str:
-        """With the namespace before it: `NAMESPACE.NAME`."""
+        """`NAMESPACE.NAME`, or the name alone without a namespace."""
         return f"{self.namespace}.{self.name}" if self.namespace else self.name
 
     @property
@@ -51,13 +52,13 @@ class OfferedTool:
 
     @property
     def required(self) -> Sequence[str]:
-        """The arguments that a call must have."""
+        """Names of the required arguments."""
         found = self.schema.get("required")
         return [str(one) for one in found] if isinstance(found, Sequence) and not isinstance(found, str) else []
 
 
 def offered_tools(body: JsonObject) -> tuple[OfferedTool, ...]:
-    """The tools of a request that the program itself runs; those that the provider runs have no name."""
+    """The tools of a request that the client runs. Those that the provider runs are left out."""
     found = [*_tools(body.get("tools"), "")]
     for item in objects_in(body.get("input")):
         if item.get("type") in ("additional_tools", "tool_search_output"):
@@ -101,7 +102,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "agent": ("subagent_type", "agent_type", "agent_name"),
     "name": ("skill",),
 }
-"""Argument in a script → how agents call it."""
+"""Argument in a script → its names in agents' tools."""
 
 _NO_FILE_TOOLS = frozenset({"view_image"})
 _REQUIRED = {"agent_type": "general-purpose", "subagent_type": "general", "agent_name": "generalist"}
@@ -117,16 +118,16 @@ class NotOfferedError(Exception):
 
 
 SEARCH_ID = "search_"
-"""How the id of a search for a tool begins that the script does not hold."""
+"""Prefix of the id of a tool search that the server adds to the script."""
 
 
 def as_offered(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
-    """The call as the agent understands it.
+    """A script's call, translated to a tool of the agent.
 
     Args:
-        call: by a canonical name, or the agent's own.
-        tools: that its request offers.
-        text: of the request, which tells the working directory.
+        call: call by a canonical name or the agent's own.
+        tools: tools that the request offers.
+        text: text of the request, which names the working directory.
 
     Raises:
         NotOfferedError: no tool fits.
@@ -141,7 +142,7 @@ def as_offered(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolC
 
 
 def _tool_of(name: str, tools: Sequence[OfferedTool]) -> OfferedTool | None:
-    """The tool with a canonical name, in the order of the table of names; or the tool of an MCP server."""
+    """The first offered tool that `TOOLS` lists for a canonical name, or else the MCP server's tool of that name."""
     natives = [native for agent in TOOLS.get(name, {}).values() for native in agent if native not in _NO_FILE_TOOLS]
     fitting = {tool.name: tool for tool in tools if not tool.custom}
     found = next((fitting[native] for native in natives if native in fitting), None)
@@ -157,7 +158,7 @@ def _plain(name: str) -> str:
 
 
 def _arguments(given: Mapping[str, Json], tool: OfferedTool, text: str) -> dict[str, Json]:
-    """The arguments under the tool's names, paths absolute, with what the tool requires."""
+    """The arguments renamed to the tool's, with absolute paths and with placeholders for missing required arguments."""
     offered = tool.arguments
     given = dict(given)
     directory, path = _DIRECTORY.search(text), given.get("path")
@@ -181,7 +182,7 @@ def _type(schema: Json) -> Json:
 
 
 def _filler(key: str, schema: Json) -> Json:
-    """A value for an argument that an agent requires and a script leaves out."""
+    """A placeholder for a required argument that the script omits."""
     choices = schema.get("enum") if isinstance(schema, Mapping) else None
     if isinstance(choices, Sequence) and choices:
         return _REQUIRED[key] if _REQUIRED.get(key) in choices else choices[0]
@@ -191,7 +192,7 @@ def _filler(key: str, schema: Json) -> Json:
 
 
 def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
-    """A file written or edited by a patch or the shell; a command run by JavaScript (Codex)."""
+    """Translate a call without a matching tool: files by a patch or the shell, commands by JavaScript (Codex)."""
     patch = next((tool for tool in tools if tool.custom and tool.name == "apply_patch"), None)
     if patch is not None and call.name in ("write", "edit"):
         return ToolCall(patch.full_name, {"input": _patch(call)}, call.id)
@@ -218,7 +219,7 @@ def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> 
 
 
 def _search(call: ToolCall, tools: Sequence[OfferedTool]) -> ToolCall | None:
-    """A search for a tool that the agent has, but has not declared yet (Claude Code, Codex)."""
+    """A search for a tool that the agent has not declared yet (Claude Code, Codex); None if it has no tool search."""
     identity = SEARCH_ID + _plain(call.name)
     if any(tool.search for tool in tools):
         return ToolCall("tool_search", {"query": call.name.replace(".", " ").replace("_", " "), "limit": 8}, identity)
@@ -246,7 +247,7 @@ def _command(call: ToolCall, *, codex: bool) -> str:
 
 
 def _patch(call: ToolCall) -> str:
-    """The change as Codex's patch; an edit takes whole lines."""
+    """The change in Codex's patch format. An edit replaces whole lines."""
 
     def lines(mark: str, key: str) -> str:
         return "".join(f"{mark}{line}\n" for line in _text(call, key).splitlines())

@@ -1,4 +1,4 @@
-"""Anthropic's messages, whole and streamed, and its errors (https://docs.anthropic.com/en/api/messages)."""
+"""Anthropic's Messages API, with streaming and errors (https://docs.anthropic.com/en/api/messages)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ERRORS = {
 
 
 def message_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
-    """The object `message`."""
+    """The JSON of a `message` object."""
     stop = "refusal" if isinstance(step, ContentFilter) else "end_turn"
     if isinstance(step, Answer):
         called = step.tool_calls and step.refusal is None
@@ -53,7 +53,7 @@ def _blocks(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
 
 
 def usage_of(usage: TokenUsage) -> dict[str, Any]:
-    """`usage`: Anthropic counts cached tokens separately from `input_tokens`."""
+    """The JSON of `usage`. Anthropic does not include cached tokens in `input_tokens`."""
     cached = usage.cached or 0
     return {
         "input_tokens": max(0, (usage.input or 0) - cached),
@@ -65,7 +65,7 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
 
 
 def message_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
-    """The same message as its events, from `message_start` to `message_stop`."""
+    """The events of a streamed message, from `message_start` to `message_stop`."""
     whole: dict[str, Any] = dict(body)
     started = {**whole["usage"], "output_tokens": 1}
     yield _event("message_start", message={**whole, "content": [], "stop_reason": None, "usage": started})
@@ -101,7 +101,7 @@ def _event(kind: str, **data: Any) -> bytes:
 
 
 def anthropic_error(call: ModelCall, status: int, message: str, _wait_s: float | None) -> JsonObject:
-    """`{"type": "error", "error": {"type", "message"}, "request_id"}`."""
+    """The JSON of an error: `{"type": "error", "error": {"type", "message"}, "request_id"}`."""
     unknown = ("invalid_request_error", "Invalid request.") if status < 500 else ("api_error", "Internal server error")
     kind, usual = _ERRORS.get(status, unknown)
     error = {"type": kind, "message": message or usual.format(model=call.model)}

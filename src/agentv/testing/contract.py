@@ -1,4 +1,4 @@
-"""Contract suites: the tests that every plugin passes, for authors to run on their own with pytest.
+"""Contract suites: tests that every plugin must pass, for plugin authors to run with pytest.
 
 Subclass `TargetContract`, `AssertionContract` or `ReportContract` in a class whose name begins with `Test`.
 """
@@ -33,16 +33,16 @@ __all__ = ["AssertionContract", "ReportContract", "TargetContract"]
 T = TypeVar("T")
 
 AT_ONCE = 20
-"""Calls that are made at the same time."""
+"""Number of concurrent calls."""
 
 LIMIT_S = 30.0
-"""Seconds that one test may take."""
+"""Time limit of one test, in seconds."""
 
 
 class TargetContract:
-    """Tests of one target. Override `settings`, and the others where the target can do what they ask.
+    """Tests of one target. Override `settings`, and `failing` and `waiting` if the target supports them.
 
-    A test whose settings are not given is skipped.
+    Tests without settings are skipped.
     """
 
     def settings(self) -> ProviderSettings:
@@ -50,40 +50,40 @@ class TargetContract:
         raise NotImplementedError("override settings(): settings of a target that answers")
 
     def prompt(self, number: int) -> str:
-        """The prompt of a call; each number gives another one."""
+        """The prompt of a call, different for each number."""
         return f"prompt {number}"
 
     def expected(self, prompt: str) -> str | None:
-        """The answer to a prompt, after any transformation by the target; None: not predictable, any text is right."""
+        """The answer to a prompt, after any transformation by the target; None accepts any text."""
         return prompt
 
     def failing(self) -> ProviderSettings | None:
-        """Settings of a target whose calls all fail, such as a port without a server."""
+        """Settings of a target whose calls all fail, such as a port without a server; None to skip its test."""
         return None
 
     def waiting(self) -> ProviderSettings | None:
-        """Settings of a target that takes a minute to answer."""
+        """Settings of a target that takes a minute to answer; None to skip its test."""
         return None
 
     def test_settings_are_declared_well(self) -> None:
-        """They are a frozen dataclass, documented, and can be pickled."""
+        """Settings are a frozen, documented dataclass that can be pickled."""
         check_declaration(self.settings())
 
     def test_it_answers_with_text(self) -> None:
-        """A call gives a TargetResponse with the answer."""
+        """A call returns a TargetResponse with the answer."""
         [found] = self._answers(self.settings(), 1)
         assert isinstance(found, TargetResponse), f"expected a TargetResponse, got {found!r}"
         self._check_text(found, self.prompt(0))
 
     def test_calls_at_once_do_not_mix(self) -> None:
-        """Each of several calls at the same time gets its own answer."""
+        """Each of several concurrent calls gets its own answer."""
         found = self._answers(self.settings(), AT_ONCE)
         for number, one in enumerate(found):
             assert isinstance(one, TargetResponse), f"expected a TargetResponse, got {one!r}"
             self._check_text(one, self.prompt(number))
 
     def test_it_can_be_closed_twice_used_or_not(self) -> None:
-        """Closing again does nothing, and closing what was never asked neither."""
+        """A target can be closed twice, even if it was never called."""
 
         async def close(calls: int) -> None:
             async with _opened(self.settings()) as target:
@@ -95,7 +95,7 @@ class TargetContract:
         _run(close(1))
 
     def test_its_facts_have_the_right_types(self) -> None:
-        """`endpoint`, `free`, `elsewhere`, `refuses` and `ceiling` answer with what the engine expects."""
+        """`endpoint`, `free`, `elsewhere`, `refuses` and `ceiling` have the types that the engine expects."""
         settings = self.settings()
         facts: dict[str, tuple[object, type | tuple[type, ...]]] = {
             "endpoint()": (settings.endpoint(), (str, type(None))),
@@ -111,7 +111,7 @@ class TargetContract:
         assert settings.refuses(TextBlock("a")) is None, "every target takes text"
 
     def test_an_answer_stays_within_the_ceiling(self) -> None:
-        """A budget reserves the ceiling before the call; an answer that takes more would overspend it."""
+        """An answer costs at most the ceiling, which a budget reserves before the call."""
         settings = self.settings()
         ceiling = settings.ceiling(self._request(0))
         [found] = self._answers(settings, 1)
@@ -126,14 +126,14 @@ class TargetContract:
             assert not found.cost_usd, f"it says that it is free, and cost {found.cost_usd}"
 
     def test_a_failure_is_a_value_and_the_next_call_is_made(self) -> None:
-        """Errors outside agentv are returned, never raised."""
+        """A call that fails returns a Failure instead of raising, and so does the next call."""
         for one in self._answers(_given_or_skip(self.failing(), "failing"), 2):
             assert isinstance(one, Failure), f"expected a Failure, got {one!r}"
             assert one.code, "a failure needs a code"
             assert one.message, "a failure needs a message"
 
     def test_a_call_can_be_cancelled(self) -> None:
-        """A cancelled call ends, and the target can be closed then."""
+        """A cancelled call ends, and the target can then be closed."""
         settings = _given_or_skip(self.waiting(), "waiting")
 
         async def cancelled() -> bool:
@@ -156,7 +156,7 @@ class TargetContract:
         return TargetRequest(str(number), prompt, (Message("user", prompt),), timeout_s=LIMIT_S, env=dict(os.environ))
 
     def _answers(self, settings: ProviderSettings, count: int) -> list[TargetResponse | Failure]:
-        """What the target answers to calls that are made at once."""
+        """The results of concurrent calls."""
 
         async def asked() -> list[TargetResponse | Failure]:
             async with _opened(settings) as target:
@@ -194,10 +194,10 @@ def _given_or_skip(settings: ProviderSettings | None, name: str) -> ProviderSett
 
 
 def check_declaration(declared: Declared) -> None:
-    """Check the class of options, and that instances can be compared and sent to another machine.
+    """Check the class of options, and that instances can be compared and pickled.
 
     Raises:
-        AssertionError: something is wrong; says what.
+        AssertionError: something is wrong; the message says what.
     """
     cls = type(declared)
     parameters = getattr(cls, "__struct_config__", None) or getattr(cls, "__dataclass_params__", None)
@@ -212,32 +212,32 @@ def check_declaration(declared: Declared) -> None:
             f"{cls.__name__}.{name} must say what it means: Annotated[…, Doc('…')]"
         )
     assert list(declared.validate()) == [], "these options must be right"
-    assert pickle.loads(pickle.dumps(declared)) == declared, "options must survive pickle"  # noqa: S301  # our own bytes
+    assert pickle.loads(pickle.dumps(declared)) == declared, "options must survive pickle"  # noqa: S301
 
 
 ODD_TEXTS = ("", " ", "\n\n", "\x00", "é\u0301\u202e", "{{ x }}", "a" * 100_000, '{"a": [1, 2]}', "-" * 1000)
-"""Answers that a model may give and nobody expects."""
+"""Unexpected answers that a model may give."""
 
 
 class AssertionContract:
-    """Tests of one assertion type that looks at the answer's text. Override `examples`."""
+    """Tests of one assertion type that grades the answer's text. Override `examples`."""
 
     def examples(self) -> Sequence[tuple[DeclaredAssertion, str, bool]]:
-        """Options, an answer, and whether it passes: at least one that does and one that does not."""
+        """Examples of options, an answer, and whether it passes: at least one that passes and one that fails."""
         raise NotImplementedError("override examples(): (options, answer, whether it passes)")
 
     def context(self, output: str | None) -> AssertionContext:
-        """The context of `grade`, besides the answer."""
+        """The context to grade an answer in."""
         return AssertionContext((Message("user", "question"),), output)
 
     def test_options_are_declared_well(self) -> None:
-        """They are a frozen dataclass, documented, and can be pickled."""
+        """Options are a frozen, documented dataclass that can be pickled."""
         for options, _, _ in self.examples():
             check_declaration(options)
             assert isinstance(options.label(), str), "label() must return text"
 
     def test_it_passes_and_fails_as_the_examples_say(self) -> None:
-        """Each example's answer gets the verdict that the example names."""
+        """Each example's answer gets the expected verdict."""
         found = self.examples()
         assert {passes for _, _, passes in found} == {True, False}, "give an example that passes and one that fails"
         for options, output, passes in found:
@@ -246,24 +246,24 @@ class AssertionContract:
             assert grade.passed is passes, f"{output!r} with {options} gave {grade}"
 
     def test_no_answer_is_an_error_and_no_verdict(self) -> None:
-        """An answer that cannot be graded neither passes nor fails: `Grade.errored`."""
+        """A missing answer neither passes nor fails: the grade is `Grade.errored`."""
         for options, _, _ in self.examples():
             assert self._graded(options, None).error is not None, "without an answer it must return Grade.errored(…)"
 
     def test_no_answer_makes_it_raise(self) -> None:
-        """Whatever text a model gives, the result is a grade between 0 and 1."""
+        """Any text from a model gets a score between 0 and 1."""
         for options, _, _ in self.examples():
             for text in ODD_TEXTS:
                 grade = self._graded(options, text)
                 assert 0 <= grade.score <= 1, f"the score is {grade.score}"
 
     def test_it_is_stateless(self) -> None:
-        """The same answer gets the same grade again."""
+        """Grading the same answer twice gives the same grade."""
         for options, output, _ in self.examples():
             assert self._graded(options, output) == self._graded(options, output), "a second grade differs"
 
     def _graded(self, options: DeclaredAssertion, output: str | None) -> Grade:
-        grade: Any = getattr(options, "grade")(self.context(output))  # noqa: B009  # a subclass declares it
+        grade: Any = getattr(options, "grade")(self.context(output))  # noqa: B009  # declared by each subclass
         if inspect.isawaitable(grade):
             grade = asyncio.run(_awaited(grade))
         assert isinstance(grade, Grade), f"grade() must return a Grade, and returned {grade!r}"
@@ -302,7 +302,7 @@ ROWS: tuple[Mapping[str, Json], ...] = (
         "error": {"code": "timeout", "message": "no answer after 300 s", "retryable": True},
     },
 )
-"""One row of each outcome."""
+"""Rows of a passed, a failed and an errored trial."""
 
 
 class ReportContract:
@@ -313,15 +313,15 @@ class ReportContract:
         raise NotImplementedError("override render(): return your_report(run)")
 
     def test_it_writes_a_run(self) -> None:
-        """Passed, failed and errored trials give some text."""
+        """A run with passed, failed and errored trials gives a non-empty report."""
         assert self._text(ROWS).strip(), "the report is empty"
 
     def test_it_writes_a_run_without_trials(self) -> None:
-        """A run that ended before its first trial is a run, too."""
+        """A run that ended before its first trial can be reported."""
         self._text(())
 
     def test_it_is_pure(self) -> None:
-        """The same run gives the same text."""
+        """Two reports of the same run are equal."""
         assert self._text(ROWS) == self._text(ROWS), "a second report of the same run differs"
 
     def _text(self, rows: Iterable[Mapping[str, Json]]) -> str:

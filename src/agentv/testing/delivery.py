@@ -16,12 +16,12 @@ _DRIPS = 10
 
 
 async def deliver(request: Request, reply: Reply, step: Step | None) -> StreamResponse:
-    """Send a reply in the way of its step; None is a reply without a step.
+    """Send a reply as its step specifies.
 
     Args:
         request: the request to answer.
         reply: the reply to send.
-        step: the step of the reply.
+        step: the step of the reply; None if it has none.
     """
     from aiohttp import web
 
@@ -53,7 +53,7 @@ async def deliver(request: Request, reply: Reply, step: Step | None) -> StreamRe
 
 
 def _pieces(reply: Reply, body: bytes, step: Step | None) -> Sequence[bytes]:
-    """What is sent of a reply, in the pieces that are sent one by one."""
+    """The chunks to send, which may be only a part of the reply."""
     if isinstance(step, SlowDrip):
         return [body[len(body) * drip // _DRIPS : len(body) * (drip + 1) // _DRIPS] for drip in range(_DRIPS)]
     if isinstance(step, StoppedStream) and reply.streamed:
@@ -62,5 +62,5 @@ def _pieces(reply: Reply, body: bytes, step: Step | None) -> Sequence[bytes]:
 
 
 async def _hang() -> None:
-    """Wait for the caller to leave, or the server to stop: both cancel the handler."""
+    """Wait until the client disconnects or the server stops: both cancel the handler."""
     await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""Embeddings, as OpenAI and Gemini give them."""
+"""The embeddings APIs of OpenAI and Gemini."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIMENSIONS = 64
 
 
 def vectors_of(call: ModelCall, step: ReplyStep, dimensions: object = None) -> list[tuple[float, ...]]:
-    """One vector for each text, of length 1; those that the step gives, where it gives any; none without an answer."""
+    """The step's vectors, or one unit vector per text if the step has none; empty if the step is not an answer."""
     if not isinstance(step, Answer):
         return []
     if step.vectors:
@@ -29,7 +29,7 @@ def vectors_of(call: ModelCall, step: ReplyStep, dimensions: object = None) -> l
 
 
 def vector_of(text: str, dimensions: int = DIMENSIONS) -> tuple[float, ...]:
-    """A bag of words: every word adds 1 or −1 at the place that its checksum names. Without words, the first axis."""
+    """A unit vector of a text's words: each adds 1 or −1 at the index of its CRC. Without words, the first axis."""
     sums = [0.0] * dimensions
     for word in re.findall(r"\w+", text.lower()):
         checksum = crc32(word.encode())
@@ -39,7 +39,7 @@ def vector_of(text: str, dimensions: int = DIMENSIONS) -> tuple[float, ...]:
 
 
 def openai_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject:
-    """A `list` of `embedding` objects, in base64 if requested, as the SDK does."""
+    """A `list` of `embedding` objects, in base64 if the call requests it, as OpenAI's SDK does."""
     vectors = vectors_of(call, step, call.body.get("dimensions"))
     data: list[JsonObject] = []
     for place, vector in enumerate(vectors):
@@ -53,13 +53,13 @@ def openai_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject
 
 
 def gemini_vector(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
-    """`embedContent`: the one `embedding`."""
+    """The JSON of `embedContent`: one `embedding`."""
     vectors: Any = gemini_vectors(call, step, number)["embeddings"]
     return {"embedding": vectors[0]} if vectors else {}
 
 
 def gemini_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject:
-    """`batchEmbedContents`: the `embeddings`, each with its `values`."""
+    """The JSON of `batchEmbedContents`: the `embeddings`, each with its `values`."""
     requests = call.body.get("requests")
     first = requests[0] if isinstance(requests, Sequence) and requests else call.body
     dimensions = first.get("outputDimensionality") if isinstance(first, Mapping) else None

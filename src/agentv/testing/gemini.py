@@ -1,4 +1,4 @@
-"""Gemini's content generation, whole and streamed, and its errors (https://ai.google.dev/api/generate-content)."""
+"""Gemini's content generation API, with streaming and errors (https://ai.google.dev/api/generate-content)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ERRORS = {
 
 
 def generated_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
-    """A `GenerateContentResponse`."""
+    """The JSON of a `GenerateContentResponse`."""
     body: dict[str, Any] = {"modelVersion": call.model, "responseId": f"response-{number}"}
     if isinstance(step, ContentFilter):
         body["promptFeedback"] = {"blockReason": "SAFETY"}
@@ -47,7 +47,7 @@ def _parts(answer: Answer) -> Iterator[dict[str, Any]]:
 
 
 def usage_of(usage: TokenUsage) -> dict[str, Any]:
-    """`usageMetadata`: Gemini counts the tokens of thoughts separately from the candidates'."""
+    """The JSON of `usageMetadata`. Gemini does not include tokens of thoughts in those of candidates."""
     prompt, output, thoughts = usage.input or 0, usage.output or 0, usage.reasoning or 0
     counts = {
         "promptTokenCount": prompt,
@@ -55,11 +55,11 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
         "totalTokenCount": usage.total if usage.total is not None else prompt + output,
     }
     optional = {"cachedContentTokenCount": usage.cached, "thoughtsTokenCount": thoughts}
-    return {**counts, **{name: count for name, count in optional.items() if count}}  # a count of 0 is left out
+    return {**counts, **{name: count for name, count in optional.items() if count}}  # Gemini omits counts of 0
 
 
 def generated_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
-    """The same answer in parts, as `alt=sse` asks for them."""
+    """The events of a streamed answer, as sent with `alt=sse`."""
     for part in _partial(body):
         yield event(part)
 
@@ -80,7 +80,7 @@ def _partial(body: JsonObject) -> Iterator[dict[str, Any]]:
 
 
 def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
-    """`{"error": {"code", "message", "status", "details"}}`; the details contain the time to wait."""
+    """The JSON of an error: `{"error": {"code", "message", "status", "details"}}`, the details with the retry delay."""
     name, usual = _ERRORS.get(
         status, ("INVALID_ARGUMENT", "Invalid request.") if status < 500 else ("UNKNOWN", "Error")
     )

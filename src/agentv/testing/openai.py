@@ -1,4 +1,4 @@
-"""OpenAI's chat completions and responses, whole and streamed, and errors of all servers that speak its protocol.
+"""OpenAI's chat completions and Responses APIs, with streaming, and the errors of OpenAI, Azure and Ollama.
 
 Source: https://platform.openai.com/docs/api-reference
 """
@@ -19,11 +19,11 @@ from agentv.testing.replies import ModelApi, Operation, ReplyStep, event, stream
 from agentv.testing.steps import Answer, ContentFilter, ModelCall, Status, usage_in
 
 CREATED = 1_760_000_000
-"""When every reply was made: a fixed second of the year 2025, so that replies can be compared."""
+"""Creation time of every reply: a fixed second in 2025, so that replies can be compared."""
 
 
 def chat_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
-    """The object `chat.completion`."""
+    """The JSON of a `chat.completion` object."""
     body: dict[str, Any] = {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
@@ -64,7 +64,7 @@ def _choice(message: dict[str, Any], finish_reason: str) -> dict[str, Any]:
 
 
 def usage_of(usage: TokenUsage) -> dict[str, Any]:
-    """`usage`: the prompt's tokens hold the cached ones, the completion's those of reasoning."""
+    """The JSON of `usage`: prompt tokens include cached tokens, completion tokens include reasoning tokens."""
     prompt, completion = usage.input or 0, usage.output or 0
     return {
         "prompt_tokens": prompt,
@@ -76,7 +76,7 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
 
 
 def chat_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
-    """The same answer as `chat.completion.chunk`s, with the usage at the end if requested, and `[DONE]`."""
+    """The `chat.completion.chunk` events of a streamed answer, then the usage if requested, and `[DONE]`."""
     whole: dict[str, Any] = dict(body)
     usage = whole.pop("usage", None)
     head = {**whole, "object": "chat.completion.chunk"}
@@ -120,7 +120,7 @@ _ECHOED = ("instructions", "metadata", "reasoning", "text", "temperature", "top_
 
 
 def response_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
-    """The object `response`. A finish reason other than `stop` makes it `incomplete`, for that reason."""
+    """The JSON of a `response` object. A finish reason other than `stop` makes it `incomplete`, with that reason."""
     reason = "content_filter" if isinstance(step, ContentFilter) else getattr(step, "finish_reason", None)
     complete = reason in _ENDS
     usage = usage_in(step)
@@ -162,7 +162,7 @@ def _items(call: ModelCall, step: ReplyStep, number: int) -> Iterator[dict[str, 
 
 
 def _tool_item(call: ToolCall, tool: OfferedTool, identity: str) -> dict[str, Any]:
-    """A `function_call`, with its namespace if the tool stands in one; a `custom_tool_call` of a custom tool."""
+    """The output item of a tool call: `function_call`, `custom_tool_call` or `tool_search_call`."""
     head = {"status": "completed", "call_id": call.id or f"call_{identity}", "name": tool.name}
     if tool.namespace:
         head["namespace"] = tool.namespace
@@ -177,7 +177,7 @@ def _tool_item(call: ToolCall, tool: OfferedTool, identity: str) -> dict[str, An
 
 
 def usage_of_response(usage: TokenUsage) -> dict[str, Any]:
-    """`usage`: the input's tokens hold the cached ones, the output's those of reasoning."""
+    """The JSON of `usage`: input tokens include cached tokens, output tokens include reasoning tokens."""
     taken, given = usage.input or 0, usage.output or 0
     return {
         "input_tokens": taken,
@@ -189,7 +189,7 @@ def usage_of_response(usage: TokenUsage) -> dict[str, Any]:
 
 
 def response_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
-    """The same response as its events, numbered, from `response.created` to `response.completed`."""
+    """The numbered events of a streamed response, from `response.created` to `response.completed`."""
     whole: dict[str, Any] = dict(body)
     number = count()
     begun = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
@@ -231,7 +231,7 @@ def _item_events(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _part_events(
     name: str, text_name: str, part: dict[str, Any], where: dict[str, Any], **more: Any
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The events of a part of an item: that it begins, its text in pieces and whole, that it ends."""
+    """The events of one content part: added, its text as deltas, the complete text, done."""
     key = "refusal" if part["type"] == "refusal" else "text"
     yield f"{name}_part.added", {**where, "part": {**part, key: ""}}
     for piece in stream_pieces(part[key]):
@@ -263,13 +263,13 @@ def _kind(status: int) -> tuple[str, str | None, str]:
 
 
 def openai_error(call: ModelCall, status: int, message: str, _wait_s: float | None) -> JsonObject:
-    """`{"error": {"message", "type", "param", "code"}}`."""
+    """The JSON of an error: `{"error": {"message", "type", "param", "code"}}`."""
     kind, code, usual = _kind(status)
     return {"error": {"message": message or usual.format(model=call.model), "type": kind, "param": None, "code": code}}
 
 
 def azure_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
-    """`{"error": {"code", "message"}}`; that of the content filter includes its findings."""
+    """The JSON of an error: `{"error": {"code", "message"}}`. The content filter's error includes its findings."""
     if message == _FILTERED:
         found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
         inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}

@@ -1,4 +1,4 @@
-"""Replies as bytes, rate limits, and the operations of every protocol: between the protocols and the server."""
+"""What the protocols and the server share: replies as bytes, the rate limit, and the types of operations and APIs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TokenBucket:
         self._at = clock()
 
     def take(self) -> float:
-        """Request one token; the seconds until there is one, 0 where it was taken."""
+        """Take a token if there is one; return the seconds until the next one, or 0 if one was taken."""
         now = self._clock()
         self._tokens = min(self._limit, self._tokens + (now - self._at) * self._rate)
         self._at = now
@@ -38,7 +38,7 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 ReplyStep: TypeAlias = "Answer | EmptyChoices | ContentFilter"
-"""Content of a reply with status 200."""
+"""Steps that produce a well-formed reply with status 200."""
 
 
 UNAUTHORIZED = Status(401)
@@ -49,8 +49,8 @@ class Reply:
     """The bytes of a reply.
 
     Attributes:
-        pieces: the body; a stream's events one by one, else one piece.
-        streamed: the pieces are sent one by one, without a length.
+        pieces: the body: one event per piece of a stream, otherwise one piece.
+        streamed: whether the pieces are sent one by one, without `Content-Length`.
     """
 
     status: int
@@ -62,12 +62,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing that a provider's API does, as pure functions.
+    """An operation of a provider's API, as pure functions.
 
     Attributes:
-        name: as in `ModelCall.operation`.
-        body: (call, what is said, number of the call) → the reply's JSON.
-        events: (call, the reply's JSON) → the pieces of the same as a stream, where the operation has streams.
+        name: value of `ModelCall.operation`.
+        body: (call, step, number of the call) → the reply's JSON.
+        events: (call, the reply's JSON) → its events as a stream; None if the operation has no streaming.
     """
 
     name: str
@@ -80,7 +80,7 @@ class ModelApi:
     """Error responses of a provider, the same for all operations.
 
     Attributes:
-        name: as in `ModelCall.protocol`.
+        name: value of `ModelCall.protocol`.
         error: (call, status, message or "", seconds to wait) → the JSON of an error.
         bad_key: error for an unknown key.
         filtered: error of its content filter; None if it returns an answer without text.
@@ -93,7 +93,7 @@ class ModelApi:
 
 
 def encoded(value: Json) -> bytes:
-    """JSON as the providers send it."""
+    """JSON in UTF-8, without escaping non-ASCII characters, as the providers send it."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
@@ -104,7 +104,7 @@ def event(data: Json, name: str | None = None) -> bytes:
 
 
 def ok_reply(operation: Operation, call: ModelCall, step: ReplyStep, number: int) -> Reply:
-    """The reply of status 200, as a stream where the call asks for one."""
+    """The reply with status 200, as a stream if the call requests one."""
     body = operation.body(call, step, number)
     headers = step.headers if isinstance(step, Answer) else {}
     if call.stream and operation.events is not None:
@@ -113,7 +113,7 @@ def ok_reply(operation: Operation, call: ModelCall, step: ReplyStep, number: int
 
 
 def stream_pieces(text: str) -> list[str]:
-    """A text in the pieces that a stream brings: words with the white space before them."""
+    """The deltas of a streamed text: its words, each with the preceding space."""
     pieces: list[str] = []
     for word in text.split(" "):
         pieces.append(f" {word}" if pieces else word)

@@ -34,7 +34,7 @@ ADDRESSES = {
     "azure": "/azure",
     "ollama": "/ollama",
 }
-"""Protocol → what is given to its SDK as the base URL, after the host."""
+"""Protocol → path of its base URL."""
 
 _GEMINI = r"/gemini/v1\w*/\w+/(?P<model>[^/:]+)"
 _DEPLOYMENT = r"/azure/openai/deployments/(?P<model>[^/]+)"
@@ -55,7 +55,7 @@ _PROVIDERS = {provider.name: provider for provider in (OPENAI, ANTHROPIC, GEMINI
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The operation of a path; `model` if the path contains it."""
+    """The operation of a path, with the model if the path contains it."""
 
     provider: ModelApi
     operation: Operation
@@ -79,7 +79,7 @@ NOTHING = Reply(0, ())
 
 
 def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
-    """The bytes that a step replies with; how they are sent, or cut, is the server's part."""
+    """The bytes of a step's reply. `deliver` delays or truncates them."""
     if isinstance(step, ContentFilter) and route.provider.filtered is not None:
         step = route.provider.filtered
     match step:
@@ -94,14 +94,14 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
             if not isinstance(step, MalformedJson):
                 return whole
             pieces = list(whole.pieces)
-            place = min(1, len(pieces) - 1)  # a brace is missing: in the body, or in the second event of a stream
+            place = min(1, len(pieces) - 1)  # remove a brace from the body or the second event
             pieces[place] = pieces[place].replace(b"}", b"", 1)
             return replace(whole, pieces=tuple(pieces))
     return NOTHING  # ClosedConnection, Hang
 
 
 def refusal(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
-    """An error as the provider words it."""
+    """An error reply in the provider's format."""
     after = status.retry_after
     body = provider.error(call, status.code, status.message, None if isinstance(after, str) else after)
     headers = {} if after is None else {"Retry-After": after if isinstance(after, str) else f"{after:g}"}
@@ -109,7 +109,7 @@ def refusal(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
 
 
 def over_limit(provider: ModelApi, call: ModelCall, wait_s: float) -> Reply:
-    """429, with the time to wait as the SDKs read it."""
+    """A 429 reply with the retry delay in the headers that the SDKs read."""
     body = provider.error(call, 429, "", wait_s)
     headers = {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(wait_s * 1000))}
     return Reply(429, (encoded(body),), JSON, headers)

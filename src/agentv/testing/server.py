@@ -1,4 +1,4 @@
-"""`ModelServer`: the providers' protocols on loopback, on its own thread."""
+"""`ModelServer`: serves the providers' protocols on loopback, in its own thread."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ModelServer:
     `anthropic`, `gemini`, `azure`, `ollama`) to an SDK or a target as its base URL.
 
     Args:
-        reply: what calls return. A text or a step: for all of them. A sequence of them: one per call, in order, and the
-            last one repeatedly. A function of the call: its result; if it raises, an error 500 with the error's text.
-            The function is called on the server's thread.
+        reply: what calls return. A text or a step is returned by every call. Items of a sequence are returned in order,
+            one per call; the last one is repeated. A function takes the call and returns a text or a step; if it
+            raises, the call gets an error 500 with the error's text. The function is called in the server's thread.
         rate: accepted requests per second; others get 429 with `Retry-After`.
-        delay_s: seconds before each reply of a step.
-        keys: accepted API keys; any other gets the provider's error. None accepts every key, and no key.
+        delay_s: seconds before each step's reply.
+        keys: accepted API keys; any other gets the provider's error. None accepts any key, and requests without one.
         clock: monotonic seconds, used by `rate` and `ModelCall.at`.
         keep: number of the latest calls that `calls` keeps; None keeps all.
     """
@@ -86,7 +86,7 @@ class ModelServer:
 
     @property
     def gemini(self) -> str:
-        """`http://127.0.0.1:PORT/gemini`: `/v1beta/models/MODEL:generateContent` and its like."""
+        """`http://127.0.0.1:PORT/gemini`: `/v1beta/models/MODEL:generateContent` and similar."""
         return self._address("gemini")
 
     @property
@@ -101,33 +101,33 @@ class ModelServer:
 
     @property
     def calls(self) -> list[ModelCall]:
-        """The requests to models so far, those that were refused for their key or the rate limit too."""
+        """The calls so far, including those refused for their key or the rate limit."""
         return list(self._log.calls)
 
     @property
     def statuses(self) -> Mapping[int, int]:
-        """Number of replies that began, by status."""
+        """Number of replies that were started, by status."""
         return dict(self._log.statuses)
 
     @property
     def most_at_once(self) -> int:
-        """The largest number of requests that waited for their reply at the same time."""
+        """The largest number of calls that waited for their reply at the same time."""
         return self._log.most
 
     @property
     def tokens(self) -> TokenUsage:
-        """The tokens that the replies so far have reported, without those that were cut."""
+        """Tokens reported by the replies so far, except truncated ones."""
         return self._log.tokens
 
     def start(self, port: int = 0) -> Self:
         """Serve until `stop`.
 
         Args:
-            port: to listen at on 127.0.0.1; 0 takes a free one.
+            port: port on 127.0.0.1; 0 chooses a free one.
 
         Raises:
             OSError: the port is taken.
-            RuntimeError: the server runs already.
+            RuntimeError: the server is already running.
         """
         if self._running is not None:
             raise RuntimeError("this ModelServer is already running; create another one")
@@ -135,7 +135,7 @@ class ModelServer:
         return self
 
     def stop(self) -> None:
-        """End all that hangs, and give the port back. Nothing happens where it does not run."""
+        """Cancel pending replies and release the port. Does nothing if the server is not running."""
         running, self._running = self._running, None
         if running is not None:
             running.stop()
@@ -193,7 +193,7 @@ class ModelServer:
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
         if delay > 0:
             await asyncio.sleep(delay)
-        # Before it is sent: a caller that has its whole answer finds it counted. What is cut reports none.
+        # count before sending, so that a client that has its answer finds it counted; truncated replies report no usage
         answer = step.answer if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else step
         if isinstance(answer, Answer) and answer.usage is not None:
             self._log.tokens += answer.usage
@@ -208,7 +208,7 @@ class ModelServer:
         return self._keys is None or key_in(provider.name, request.headers, request.query) in self._keys
 
     async def _no_call(self, request: Request) -> StreamResponse:
-        """What takes no step: lists of models, counts of tokens, paths that no provider has."""
+        """Reply to a request that uses no step: model lists, token counts, unknown paths."""
         provider = provider_of(request.path)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._send_error(request, _NO_WEBSOCKET)
@@ -229,11 +229,11 @@ class ModelServer:
 
 
 class _CallLog:
-    """What has come in so far; written on the server's thread alone.
+    """The calls and replies so far; written only by the server's thread.
 
     Attributes:
-        here: calls that wait for their reply; `most`: at the same time so far.
-        arrival: set when the next call arrives.
+        here: number of calls that wait for their reply; `most` is its maximum so far.
+        arrival: set when the next call arrives, and then replaced.
     """
 
     def __init__(self, keep: int | None) -> None:
@@ -246,7 +246,7 @@ class _CallLog:
         self.arrival = asyncio.Event()
 
     def arrived(self, call: ModelCall) -> int:
-        """The number of the call, from 1."""
+        """Record a call and return its number, counted from 1."""
         self.calls.append(call)
         self.number += 1
         self.here += 1
@@ -268,12 +268,12 @@ _HEADERS = {"anthropic": "x-api-key", "azure": "api-key", "gemini": "x-goog-api-
 
 
 def key_in(provider: str, headers: Mapping[str, str], query: Mapping[str, str]) -> str:
-    """The key that a request shows: in its provider's header, as a bearer's token, or in the URL (Gemini).
+    """The API key of a request: from its provider's header, a bearer token, or the URL (Gemini); "" without one.
 
     Args:
-        provider: its name.
-        headers: whose case does not matter.
-        query: of the URL.
+        provider: name of the provider.
+        headers: headers of the request, with case-insensitive names.
+        query: query parameters of the URL.
     """
     own = headers.get(_HEADERS.get(provider, ""), "")
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
@@ -288,7 +288,7 @@ _MODELS = re.compile(
 
 
 def listing_of(path: str) -> JsonObject | None:
-    """The model that a GET of a path returns, or the list of all; None if the path is neither."""
+    """The reply to a GET of a model or of the list of models; None for other paths."""
     found = _MODELS.fullmatch(path)
     if found is None:
         return None
@@ -308,15 +308,15 @@ def listing_of(path: str) -> JsonObject | None:
 
 
 _LETTERS = 4
-"""Letters of English per token, about."""
+"""Approximate number of characters per token in English."""
 
 
 def count_of(path: str, body: JsonObject) -> JsonObject | None:
     """The reply to a POST that counts tokens; None for other paths.
 
     Args:
-        path: of the URL.
-        body: of the request; Gemini may wrap it in `generateContentRequest`.
+        path: path of the URL.
+        body: body of the request, which Gemini may wrap in `generateContentRequest`.
     """
     inner = body.get("generateContentRequest")
     count = -(-len(text_of(inner if isinstance(inner, Mapping) else body)) // _LETTERS)
@@ -329,12 +329,12 @@ def count_of(path: str, body: JsonObject) -> JsonObject | None:
 
 _CUT = (Truncated, StoppedStream)
 _LARGEST = 1 << 30
-_GRACE_S = 0.01  # for calls that are under way at the end; 0 would mean for ever to aiohttp
-_BACKLOG = 4096  # thousands of callers may come in the same moment
+_GRACE_S = 0.01  # for pending calls; 0 means no limit in aiohttp
+_BACKLOG = 4096  # thousands of clients may connect at once
 
 
 class Running:
-    """The thread, its loop and the open port on 127.0.0.1, from when it can be called until `stop`.
+    """A running server: its thread, event loop and open port on 127.0.0.1, until `stop`.
 
     Raises:
         OSError: the port is taken.
@@ -352,7 +352,7 @@ class Running:
         self._thread.start()
 
     def stop(self) -> None:
-        """Cancel what hangs, close the port, end the thread."""
+        """Cancel pending replies, close the port, end the thread."""
         asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -364,7 +364,7 @@ async def _serving(handle: Handle, port: int) -> AppRunner:
 
     app = web.Application(client_max_size=_LARGEST)
     app.router.add_route("*", "/{path:.*}", handle)
-    # A caller that leaves ends its handler, so that what is counted as waiting does wait.
+    # handler_cancellation: a client that disconnects ends its handler, so that it no longer counts as waiting
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE_S, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port, backlog=_BACKLOG).start()

@@ -1,4 +1,4 @@
-"""Steps of a scripted model server, in the order of its answers, and the calls that it receives."""
+"""Steps of a scripted model server, and the calls that it receives."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ DEFAULT_USAGE = TokenUsage(input=10, output=5, total=15, cached=0, reasoning=0)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the model.
+    """An answer from the model.
 
     Attributes:
-        text: of the answer. Embedding calls get vectors instead.
+        text: the answer's text. Embedding calls get vectors instead.
         tool_calls: the requested tool calls. A call without an `id` gets one.
-        finish_reason: in the provider's spelling; by default the one that fits (`stop`, `tool_use`, …).
+        finish_reason: in the provider's spelling; by default derived from the answer (`stop`, `tool_use`, …).
         usage: tokens; `input` includes cached tokens, `output` includes reasoning tokens, as everywhere in agentv.
             None omits the usage from the reply.
         delay_s: seconds before the reply, in addition to the server's `delay_s`.
-        refusal: text of a refusal: a `refusal` if the API has one, else text.
-        headers: further headers of the reply.
+        refusal: text of a refusal, sent as `refusal` if the API has that field, otherwise as text.
+        headers: additional headers of the reply.
         vectors: the result of an embedding call, one per text. By default, texts that share words get similar
             vectors, and the same text always gets the same vector.
-        reasoning: what the model thought before the answer, where the protocol can say it.
+        reasoning: the model's reasoning before the answer, sent if the protocol supports it.
     """
 
     text: str = ""
@@ -46,13 +46,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The provider replies with an error, in its own shape.
+    """The provider replies with an error in its own format.
 
     Attributes:
-        code: of HTTP, such as 429, 500 or 529.
-        message: the error's text; without it the provider's usual one.
+        code: HTTP status code, such as 429, 500 or 529.
+        message: the error's text; by default the provider's usual one.
         retry_after: the header `Retry-After`: seconds, or a text such as an HTTP date.
-        headers: further headers of the reply.
+        headers: additional headers of the reply.
     """
 
     code: int
@@ -63,31 +63,31 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class ContentFilter:
-    """The provider's content filter gives no text: a finish reason in most APIs, an error 400 in Azure's."""
+    """The provider's content filter blocks the answer: a finish reason in most APIs, an error 400 in Azure's."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyChoices:
-    """A reply in the right shape that holds no answer: no choices, no content blocks, no candidates, no vectors."""
+    """A well-formed reply without an answer: no choices, no content blocks, no candidates, no vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """Half of the body comes, less than `Content-Length` says; then the connection is closed. A stream is cut too."""
+    """Half of the body is sent, less than `Content-Length`, then the connection is closed. Streams are cut too."""
 
     answer: Answer = Answer("this is cut short")
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedJson:
-    """Status 200 and the right content type, but the body is not JSON. In a stream: its second event is not."""
+    """Status 200 and the right content type, but the body, or the second event of a stream, is invalid JSON."""
 
     answer: Answer = Answer("this is not JSON")
 
 
 @dataclass(frozen=True, slots=True)
 class WrongType:
-    """Status 200 with a page of HTML, as a proxy in between sends it."""
+    """Status 200 with an HTML page, as a proxy may send it."""
 
     body: str = "<html><body><h1>Bad Gateway</h1></body></html>"
     content_type: str = "text/html"
@@ -100,7 +100,7 @@ class ClosedConnection:
 
 @dataclass(frozen=True, slots=True)
 class SlowDrip:
-    """The reply begins at once and comes in ten pieces, spread over so many seconds."""
+    """The reply starts at once and is sent in ten pieces, spread over `seconds`."""
 
     seconds: float
     answer: Answer = Answer("this took a while")
@@ -108,11 +108,11 @@ class SlowDrip:
 
 @dataclass(frozen=True, slots=True)
 class StoppedStream:
-    """Half of a stream's events, without the final one.
+    """Half of a stream's events are sent, without the final one.
 
     Attributes:
-        silent: the connection stays open without further events; else the stream ends there, as if complete.
-        answer: the answer whose first half is sent. A call without a stream gets the first half of its body.
+        silent: whether the connection stays open without further events; otherwise the stream ends as if complete.
+        answer: the answer whose first half is sent. A call without streaming gets the first half of its body.
     """
 
     silent: bool = False
@@ -121,16 +121,16 @@ class StoppedStream:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Nothing comes until the caller gives up or the server is stopped."""
+    """Nothing is sent until the client gives up or the server is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """The answer comes once so many requests wait for their reply at the same time: for tests of concurrency.
+    """The answer is sent once `requests` calls wait for their reply at the same time, for tests of concurrency.
 
     Attributes:
-        requests: how many.
-        answer: what each of them gets.
+        requests: number of calls to wait for.
+        answer: the answer to each of them.
     """
 
     requests: int
@@ -138,17 +138,17 @@ class Together:
 
 
 def use_tool(tool: str, /, **arguments: Json) -> Answer:
-    """An answer that calls one tool; `AgentScript` says what names it knows.
+    """An answer that calls one tool. See `AgentScript` for the names that it translates.
 
     Args:
-        tool: its name.
-        arguments: of the call.
+        tool: name of the tool.
+        arguments: arguments of the call.
     """
     return Answer(tool_calls=(ToolCall(tool, arguments),))
 
 
 def usage_in(usage: object) -> TokenUsage | None:
-    """The tokens of an answer; the usual ones where there is a reply without an answer."""
+    """The usage of an answer; the default usage for other steps."""
     return usage.usage if isinstance(usage, Answer) else DEFAULT_USAGE
 
 
@@ -162,10 +162,10 @@ Script: TypeAlias = "str | Step | Sequence[str | Step] | Callable[[ModelCall], s
 
 
 def script_of(script: Script) -> Callable[[ModelCall], Step]:
-    """The function to ask for each call, one call at a time.
+    """A function that returns the step for each call. It must be called by one thread at a time.
 
     Raises:
-        ValueError: a sequence holds nothing.
+        ValueError: the sequence is empty.
         TypeError: something is neither a text nor a step.
     """
     if callable(script):
@@ -186,10 +186,10 @@ def script_of(script: Script) -> Callable[[ModelCall], Step]:
 
 
 def step_of(step: str | Step) -> Step:
-    """The step; a text is an answer.
+    """The step itself, or the answer with a text.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the value is neither a step nor a text.
     """
     if isinstance(step, str):
         return Answer(step)
@@ -208,15 +208,15 @@ class ModelCall:
     """One request to a model server.
 
     Attributes:
-        protocol: `openai`, `anthropic`, `gemini`, `azure` or `ollama`: which of the addresses was called.
+        protocol: `openai`, `anthropic`, `gemini`, `azure` or `ollama`, according to the address called.
         operation: `chat`, `responses`, `messages`, `generate` or `embed`.
-        path: of the URL, without its query.
+        path: path of the URL, without the query.
         model: the requested model or deployment; empty if the request names none.
         text: the text of all messages, system messages first, joined by line breaks; for embeddings the texts.
-        body: the request's JSON, with everything that the caller set: `response_format`, `tools`, `stream`, …
-        headers: by lower-case name. The key is in them, so they are not part of the `repr`.
-        query: of the URL, without a key.
-        at: `time.monotonic()` (or the server's own clock) when it arrived.
+        body: the request's JSON, with everything that the client set: `response_format`, `tools`, `stream`, …
+        headers: headers by lower-case name. They contain the API key, so the `repr` omits them.
+        query: query parameters of the URL, without the API key.
+        at: time of arrival by `time.monotonic()` or the server's `clock`.
     """
 
     protocol: str
@@ -250,12 +250,12 @@ class ModelCall:
 
 
 def text_of(body: JsonObject) -> str:
-    """The text of all messages of a request, in any of the protocols; instructions to the system come first."""
+    """The text of all messages of a request in any of the protocols, system messages first."""
     return "\n".join(piece for key in _HOLDERS for piece in pieces_of(body.get(key))) or "\n".join(_embedded(body))
 
 
 def pieces_of(value: Json) -> Iterator[str]:
-    """Every text under the keys that hold text, in order: not those of pictures, tools' arguments and ids."""
+    """The texts of a message or content in order, without those of images, tool arguments and ids."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -267,11 +267,11 @@ def pieces_of(value: Json) -> Iterator[str]:
 
 
 def _embedded(body: JsonObject) -> Iterator[str]:
-    """The texts of a request for embeddings: `input` (OpenAI), `content`, or many `requests` (Gemini)."""
+    """The texts of an embeddings request: `input` (OpenAI), `content` or several `requests` (Gemini)."""
     requests = body.get("requests")
     if isinstance(requests, Sequence) and not isinstance(requests, str):
         for one in requests:
-            yield "\n".join(pieces_of(one))  # each holds its `content`
+            yield "\n".join(pieces_of(one))  # each has its own `content`
     elif "input" in body:
         given = body["input"]
         yield from map(str, given if isinstance(given, Sequence) and not isinstance(given, str) else [given])

@@ -1,1 +1,1 @@
-"""What web applications share: requests are guarded, endpoints declared, answers encoded. Only this knows Starlette."""
+"""What web applications share: request checks, endpoint declarations, encoded responses. Only this uses Starlette."""

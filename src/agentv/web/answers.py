@@ -1,4 +1,4 @@
-"""Answers of endpoints: encoded, tagged, or what went wrong."""
+"""Responses of endpoints: JSON encoding, ETags and errors."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from agentv.errors import AgentvError, UsageError
 from agentv.reports.text import safe, to_json, without_directories
 
 LONGEST_BODY = 1_000_000
-"""Bytes of a request's body."""
+"""Maximum size of a request's body, in bytes."""
 
 
 LOCKED = "this page can only read: open the address that 'agentv view' printed when it started, which has the token"
-"""Said to a page that could change something if it had the token of this start."""
+"""Message for a page that may not change anything because it lacks the token of this start."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What went wrong.
+    """An error.
 
     Attributes:
-        code: a word for programs.
-        message: a sentence for people.
+        code: identifies the kind of error, for programs.
+        message: explains the error, for people.
     """
 
     code: str
@@ -33,16 +33,16 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
-    """The answer to a request that failed."""
+    """The response to a request that failed."""
 
     error: Problem
 
 
 class RefusedError(Exception):
-    """A request that is refused, with the status and the code of its answer.
+    """A request is refused; holds the HTTP status and the error code of the response.
 
     Attributes:
-        retry_s: seconds after which it may be sent again; None: the answer does not say.
+        retry_s: seconds after which the request may be sent again; None omits `Retry-After` from the response.
     """
 
     def __init__(self, status: int, code: str, message: str, retry_s: float | None = None) -> None:
@@ -53,7 +53,7 @@ class RefusedError(Exception):
 
 
 def no_route(error: Exception) -> RefusedError:
-    """What is said where no route fits."""
+    """The error for a request that no route matches."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 405:
         return RefusedError(405, "wrong-method", "this address does not support the method")
@@ -61,7 +61,7 @@ def no_route(error: Exception) -> RefusedError:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON in UTF-8. Halves of surrogate pairs, which no file can hold, are spelled out."""
+    """JSON in UTF-8. Lone surrogates, which UTF-8 cannot represent, are escaped."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -71,7 +71,7 @@ def encoded(value: Any) -> bytes:
 def error_response(
     status: int, code: str, message: str, retry_s: float | None = None, *, close: bool = False
 ) -> Response:
-    """The answer to a request that failed. `close`: no other request is read from this connection."""
+    """The response to a request that failed. `close` ends the connection after it."""
     headers = {} if retry_s is None else {"Retry-After": str(int(retry_s) + 1)}
     if close:
         headers["Connection"] = "close"
@@ -80,12 +80,12 @@ def error_response(
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Whether who asks has the answer with this `ETag` already."""
+    """Whether the client already has the response with this `ETag`."""
     return tag in (one.strip() for one in request.headers.get("if-none-match", "").split(","))
 
 
 def failed(error: Exception) -> Response:
-    """The answer where a handler raised."""
+    """The response for an exception that a handler raised."""
     if isinstance(error, RefusedError):
         return error_response(error.status, error.code, str(error), error.retry_s)
     if isinstance(error, UsageError) and error.hint:
@@ -103,4 +103,4 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     FileNotFoundError: (404, "no-such-run"),
     OSError: (422, "unreadable"),
 }
-"""Exception → the status and the code of its answer; the first that fits."""
+"""Exception → status and error code of the response; the first match counts."""

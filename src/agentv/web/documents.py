@@ -1,4 +1,4 @@
-"""The documents of a server's pages: they hold no data, no script and no style, and load all of them."""
+"""HTML documents of a server's pages. They contain no data, scripts or styles; they load all three."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ICON = "data:image/svg+xml," + quote(
 
 
 def document(static: str, entry: str, token: str = "") -> str:
-    """The document of a page that its script makes.
+    """The HTML document of a page that is rendered by its script.
 
     Args:
         static: address of the folder of modules, without a slash at its end, such as `static/ab12cd`.
-        entry: path of the module that the page begins with.
-        token: what requests that change something prove with that they come from this page; empty: none can.
+        entry: path of the page's entry module.
+        token: proves that a request that changes something comes from this page; "" if the page can change nothing.
     """
     script = f'<script src="{escape(static)}/vendor/markdown-it.js" defer></script>\n'
     body = """\
@@ -35,7 +35,7 @@ def document(static: str, entry: str, token: str = "") -> str:
 
 
 def page(static: str, title: str, body: str, scripts: str = "", token: str = "") -> str:
-    """A document with its body. `scripts` are elements of its head; see `document` for the others."""
+    """An HTML document with the given body. `scripts` are elements for its head; see `document` for the others."""
     meta_token = f'<meta name="agentv-token" content="{escape(token)}">\n' if token else ""
     return f"""\
 <!doctype html>
@@ -52,18 +52,18 @@ def page(static: str, title: str, body: str, scripts: str = "", token: str = "")
 
 
 def module(static: str, entry: str) -> str:
-    """The element of the module that a page begins with."""
+    """The script element that loads a page's entry module."""
     return f'<script type="module" src="{escape(static)}/{entry}"></script>\n'
 
 
 def message_page(static: str, title: str, message: str, home: str) -> str:
-    """A page with one message, for whoever cannot have the page that they asked for.
+    """A page with one message, shown in place of a page that the user cannot open.
 
     Args:
         static: see `document`.
         title: its heading.
         message: a sentence without its capital and its full stop.
-        home: address of the page to go on with.
+        home: address that the link below the message leads to.
     """
     body = f"""\
 <body>

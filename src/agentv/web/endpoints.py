@@ -1,4 +1,4 @@
-"""Endpoints of a project: what they share, who asks them, how they are declared, described in OpenAPI and served."""
+"""Endpoints of a project: their shared state, their declaration, their OpenAPI description, and the server."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Permission = Literal["edit", "label", "run"]
 PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
 
 SCOPE_OF: dict[Permission, Literal["admin", "label"]] = {"edit": "admin", "label": "label"}
-"""Permission → the scope that gives it on a team's server, where nobody runs cases."""
+"""Permission → the scope that grants it on a team's server. There is none for `run`: a server does not run cases."""
 
 _Shared = TypeVar("_Shared")
 
 
 class Viewer(Struct, frozen=True):
-    """Who asks, and what they may do beyond reading.
+    """The person who sends a request, and what they may do beyond reading.
 
     Attributes:
-        person: their name, in labels and in the audit log.
-        permissions: what they may change.
-        token: what a change from their page must carry, and what its document contains; empty: the document has none.
-        team: the project is one of several, on a server where people sign in.
+        person: name for labels and the audit log.
+        permissions: permissions to change something.
+        token: required for changes from the person's page, and included in its document; "" omits it from the document.
+        team: whether the project is one of several on a server where people sign in.
     """
 
     person: str
@@ -51,14 +51,15 @@ class ProjectContext:
     """The state of one project's application.
 
     Attributes:
-        project: whose runs are shown.
-        viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
-        token: what requests that change something must carry; another one at each start. No page contains it: only the
-            address does that was printed, so that other users of this machine can read, but change nothing. Empty on a
-            server, and where nothing may be changed.
-        editor: names and deletes runs; None: in their files.
-        labels_of: where the labels of a person are kept; None: in the files of the project.
-        writers: threads that change something; None: any.
+        project: the project whose runs are shown.
+        viewer: returns the person who sends a request. Called in a thread; raises RefusedError if they may not read the
+            project.
+        token: required for requests that change something; a new one at each start. Only the printed address contains
+            it, no page does, so that other users of this machine can read but change nothing. Empty on a team's server,
+            and if nothing may be changed.
+        editor: names and deletes runs; None to do so in the run files.
+        labels_of: returns the store of a person's labels; None to use the project's files.
+        writers: limits the threads that change something; None for no limit of their own.
     """
 
     project: Project
@@ -71,11 +72,11 @@ class ProjectContext:
     _lock: RLock = field(default_factory=RLock)
 
     def locks(self, viewer: Viewer) -> bool:
-        """Whether changes are allowed to pages with the token, and this one has none."""
+        """Whether the viewer's page may change nothing only because it lacks the token."""
         return bool(self.token) and not viewer.permissions
 
     def shared(self, make: Callable[[ProjectContext], _Shared]) -> _Shared:
-        """What all endpoints share that ask for it: made once, and closed with the project if it can be."""
+        """The object that `make` returns, created once for all endpoints. `close` closes it if it has that method."""
         with self._lock:
             if make not in self._shared:
                 self._shared[make] = make(self)
@@ -83,7 +84,7 @@ class ProjectContext:
             return found
 
     def close(self) -> None:
-        """Close what is shared."""
+        """Close the shared objects."""
         for one in self._shared.values():
             if hasattr(one, "close"):
                 one.close()
@@ -96,18 +97,18 @@ VARIABLE = re.compile(r"\{(\w+)\}")
 
 
 class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes no parameters."""
+    """No query parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request whose parts were checked.
+    """A validated request.
 
     Attributes:
-        names: the variable parts of the path.
-        query: of the endpoint's type.
-        viewer: who asks.
-        body: of the endpoint's type; None: it takes none.
+        names: values of the variable parts of the path, by name.
+        query: the parameters, of the endpoint's `query` type.
+        viewer: the person who sends the request.
+        body: of the endpoint's `body` type; None if it takes none.
     """
 
     names: dict[str, str]
@@ -117,7 +118,7 @@ class Call:
 
     @property
     def person(self) -> str:
-        """Name of who asks."""
+        """Name of the person who sends the request."""
         return self.viewer.person
 
 
@@ -126,15 +127,16 @@ class Endpoint:
     """One method of one path of the API.
 
     Attributes:
-        path: such as `/api/runs/{id}`.
-        summary: one sentence.
-        answer: the type of the answer.
-        handler: called in a thread, with the state of its application and the request.
-        query: the type of the parameters.
-        body: the type of the body, `bytes` for one that is no JSON; None without a body.
-        state: what the answer depends on, as a text for its ETag; None: its ETag is made from the answer.
-        kept: the answer takes long to make, so that it is kept as long as its state stays.
-        needs: the permission without which it is refused: an option of `agentv view`, or a scope on a server.
+        path: path with its variable parts in braces, such as `/api/runs/{id}`.
+        summary: one sentence for the API reference.
+        answer: type of the response.
+        handler: called in a thread, with the application's state and the request.
+        query: type of the query parameters.
+        body: type of the request body, `bytes` for one that is not JSON; None without a body.
+        state: returns the text that the ETag is made from, which changes whenever the response does; None to make the
+            ETag from the response.
+        kept: whether to cache the response until its state changes, because it is slow to compute.
+        needs: required permission: an option of `agentv view`, or a scope on a team's server.
     """
 
     path: str
@@ -159,10 +161,10 @@ AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
 
 def declaring(into: list[AnyEndpoint], kind: type[AnyEndpoint]) -> Callable[..., Callable[[Handler], Handler]]:
-    """A decorator that adds the endpoint that a function answers.
+    """A decorator that declares a function as the handler of an endpoint and adds the endpoint to `into`.
 
-    It gets the path, and what the endpoint has behind its handler. The docstring is the summary, and the type that the
-    function returns that of the answer.
+    It takes the path, and the endpoint's attributes after `handler` by name. The function's docstring is the summary,
+    its return type the type of the response.
     """
 
     def endpoint(path: str, **more: Any) -> Callable[[Handler], Handler]:
@@ -177,10 +179,10 @@ def declaring(into: list[AnyEndpoint], kind: type[AnyEndpoint]) -> Callable[...,
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A path with server-sent events.
+    """A path that serves server-sent events.
 
     Attributes:
-        events: the name of each event, and the type of its data.
+        events: event name → type of its data.
         open: yields events as (name, id, data); called in the event loop.
     """
 
@@ -196,7 +198,7 @@ _ATTRIBUTE = re.compile(r"^ {4,8}(\w+(?:, \w+)*): (.+(?:\n {8,12}\S.*)*)", re.MU
 
 
 def description(title: str, endpoints: Sequence[Endpoint], streams: Sequence[Stream]) -> dict[str, Any]:
-    """The document of OpenAPI 3.1."""
+    """The OpenAPI 3.1 document of an API."""
     types = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body not in (None, bytes)]
     types += [*(data for stream in streams for data in stream.events.values()), ErrorAnswer]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
@@ -253,7 +255,7 @@ def _parameters(path: str, query: type[msgspec.Struct]) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in VARIABLE.findall(path)
     ]
     schema = msgspec.json.schema(query)["$defs"][query.__name__]
-    said = _ATTRIBUTE.findall(query.__doc__ or "")  # of the attributes, by the docstring of the type
+    said = _ATTRIBUTE.findall(query.__doc__ or "")  # attributes described in the type's docstring
     meanings = {name: " ".join(text.split()) for names, text in said for name in names.split(", ")}
     for parameter in msgspec.structs.fields(query):
         name = parameter.encode_name
@@ -266,7 +268,7 @@ _MOST_CONNECTIONS = 500
 
 
 def quiet_config(application: Any, **options: Any) -> uvicorn.Config:
-    """The configuration of a server. It logs nothing: what a client sends is worth no line in a terminal."""
+    """The configuration of a server that logs nothing, so that no request writes to the terminal."""
     for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
         logger = logging.getLogger(name)
         logger.addHandler(logging.NullHandler())

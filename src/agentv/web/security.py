@@ -1,9 +1,9 @@
-"""Which requests are let in, and the headers of every answer.
+"""Checks of every request, and security headers of every response.
 
-A page of another origin can send requests to a server on the same machine or in the same network, also under a name
-that leads there (DNS rebinding). So a request must name an address of the server, and what changes something from a
-page must come from our own page and carry the token. `agentv view` prints it as part of its address, which only the
-user who started it has; on a server it is made of the session.
+A page of another origin can send requests to a server on the same machine or network, even under a host name that it
+controls (DNS rebinding). So the Host of a request must be an address of the server, and a request that changes
+something must come from our own page and carry the token. `agentv view` prints the token as part of its address, which
+only the user who started it has; a team's server derives it from the session.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _OWN_SITES = frozenset({None, "same-origin", "none"})
 
 
 class Guard:
-    """Refuses requests of others, and puts the headers on every answer.
+    """Middleware that refuses requests of other sites and adds the security headers to every response.
 
     Args:
-        application: what is guarded.
-        addresses: under which the server is reached, such as `https://evals.example.org`.
-        token: what requests that change something must carry; empty: none may. None: a server where people sign in,
-            whose application knows who may change what, and how long the bodies of uploads may be.
+        application: the ASGI application to guard.
+        addresses: addresses of the server, such as `https://evals.example.org`.
+        token: required for requests that change something; "" refuses all of them. None on a server where people sign
+            in: its application checks permissions and the size of uploads itself.
     """
 
     def __init__(self, application: Application, addresses: Collection[str], token: str | None) -> None:
@@ -60,7 +60,7 @@ class Guard:
         self._methods = _METHODS if token is not None else _METHODS | {"PUT"}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Pass a request to the application, or refuse it."""
         if scope["type"] == "lifespan":
             await self._application(scope, receive, send)
             return
@@ -73,17 +73,17 @@ class Guard:
             return
         try:
             await self._application(scope, receive, sent)
-        except Exception as error:  # noqa: BLE001  # no traceback reaches anybody
+        except Exception as error:  # noqa: BLE001  # never show a client a traceback
             if not sent.started:
                 what = f"this is a bug in agentv: {type(error).__name__}"
                 await error_response(500, "internal-error", what)(scope, receive, sent)
 
     def _refused(self, scope: Message) -> Response | None:
         headers, method = Headers(scope=scope), scope["method"]
-        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may read another request in it
+        if "transfer-encoding" in headers and "content-length" in headers:  # request smuggling through a proxy
             what = "a request has either Content-Length or Transfer-Encoding"
             return error_response(400, "bad-request", what, close=True)
-        # whoever watches a server asks for its health by any address of its machine
+        # monitoring may request /health at any address of the machine
         is_health = self._token is None and scope["path"] == "/health"
         if headers.get("host", "").lower() not in self._hosts and not is_health:
             what = "open the address that agentv printed"
@@ -112,7 +112,7 @@ class Guard:
 
 
 class _WithHeaders:
-    """Sends an answer with the headers of all answers."""
+    """An ASGI `send` that adds the security headers to a response."""
 
     def __init__(self, send: Send, path: str) -> None:
         self._send = send
@@ -137,7 +137,7 @@ def loopback_addresses(port: int) -> list[str]:
 
 
 def _hosts(address: str) -> Iterator[str]:
-    """What a request's Host may be: with the port also where that is the usual one."""
+    """The accepted values of a request's Host: with and without a default port."""
     scheme, _, host = address.partition("://")
     yield host
     if ":" not in host.rpartition("]")[2]:

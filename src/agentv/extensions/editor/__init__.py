@@ -1,3 +1,3 @@
-"""The language server, which editors start to check and complete eval files."""
+"""The language server that editors start to check and complete eval files."""
 
 COMMANDS = {"lsp": "agentv.extensions.editor.command:command"}

@@ -1,4 +1,4 @@
-"""Answers to an editor's questions about a place in a file: completions, descriptions and quick fixes."""
+"""What the editor shows for a place in a file: completions, descriptions and quick fixes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from agentv.extensions.editor.schema_view import Described, SchemaView
 from agentv.model.values.values import Span
 
 _MOST = 500
-"""Names that are offered; an editor filters them by what is typed."""
+"""Maximum number of completions; the editor filters them as the user types."""
 
 _PATH_STARTS = ("./", "../", "/", "file://")
 
 
 class Completion(Struct, frozen=True):
-    """A word that may stand at the cursor.
+    """A word that can be completed at the cursor.
 
     Attributes:
-        insert: what is written; differs from the label where more belongs to it.
-        what: the kind of thing, for the icon that an editor shows.
+        insert: text to insert, such as a key with its colon.
+        what: kind of word, for the editor's icon.
     """
 
     label: str
@@ -44,7 +44,7 @@ class Completion(Struct, frozen=True):
 
 
 class Completions(Struct, frozen=True):
-    """Words that may stand at the cursor, the likeliest first, and the column at which the word to replace begins."""
+    """Completions at the cursor, most likely first, and the start column of the word that they replace."""
 
     start: int
     items: tuple[Completion, ...]
@@ -53,14 +53,14 @@ class Completions(Struct, frozen=True):
 def complete(
     lines: Sequence[str], place: tuple[int, int], kind: FileKind, project: Project, known: FileIndex | None
 ) -> Completions:
-    """The words that may stand at a place.
+    """The completions at a place.
 
     Args:
-        lines: of the text.
+        lines: lines of the text.
         place: line and column of the cursor, counted from 0, the column in characters.
-        kind: of the file.
-        project: what names mean here.
-        known: the names of this file when it could last be read.
+        kind: kind of the file.
+        project: scope of names.
+        known: names of the file when it could last be parsed.
     """
     cursor = cursor_at(lines, *place)
     if cursor is None:
@@ -82,7 +82,7 @@ def complete(
 
 
 def _names_at(cursor: Cursor, project: Project, known: FileIndex | None) -> Iterator[Completion]:
-    """Names of the project, where a name is expected."""
+    """Names of the project, if the cursor is where a name is expected."""
     key = cursor.key if cursor.key is not None else next((one for one in reversed(cursor.path) if one != "-"), "")
     in_value = cursor.key is not None or (bool(cursor.path) and cursor.path[-1] == "-")
     if not in_value:
@@ -99,7 +99,7 @@ def _names_at(cursor: Cursor, project: Project, known: FileIndex | None) -> Iter
 
 
 def _paths(cursor: Cursor, project: Project) -> Completions:
-    """The files that a begun path can go on with."""
+    """The files and directories that complete a path."""
     written = cursor.prefix.removeprefix("file://")
     folder, _, begun = written.rpartition("/")
     base = Path(project.root) if written.startswith("/") else Path(project.directory)
@@ -118,7 +118,7 @@ _WORD = re.compile(r"[\w:./-]*[\w/-]")
 
 
 class Hover(Struct, frozen=True):
-    """A description in Markdown, and the columns of the word that it describes."""
+    """A description in Markdown, and the columns of the described word."""
 
     text: str
     start: int
@@ -129,10 +129,10 @@ def hover(lines: Sequence[str], place: tuple[int, int], kind: FileKind, project:
     """The description of the word at a place, or None.
 
     Args:
-        lines: of the text.
+        lines: lines of the text.
         place: line and column, counted from 0, the column in characters.
-        kind: of the file.
-        project: what names mean here.
+        kind: kind of the file.
+        project: scope of names.
     """
     line, column = place
     text = lines[line] if line < len(lines) else ""
@@ -172,7 +172,7 @@ def _described(view: SchemaView, family: str, name: str) -> str:
 
 
 def explained(found: Iterable[Diagnostic]) -> str:
-    """What the codes of mistakes mean, in Markdown."""
+    """Explanations of the codes of diagnostics, in Markdown."""
     codes = dict.fromkeys(one.code for one in found)
     return "\n\n".join(f"`{code}`: {CODES[code]} More: `agentv explain {code}`" for code in codes if code in CODES)
 
@@ -180,17 +180,17 @@ def explained(found: Iterable[Diagnostic]) -> str:
 Quote = Literal["", "'", '"']
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-"""Characters that YAML takes for line ends or refuses, unless they are escaped. Source: YAML 1.2, section 5.1."""
+"""Characters that YAML treats as line ends or rejects unless escaped. Source: YAML 1.2, section 5.1."""
 
 _WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "<<"])
-"""What has a meaning as a key, or for other YAML readers."""
+"""Words with a special meaning as a key or to other YAML parsers."""
 
 _MEANT = re.compile(r"did you mean '(?P<word>[^']+)'\?")
 _QUOTES: Final[tuple[Quote, ...]] = ("'", '"')
 
 
 class QuickFix(Struct, frozen=True):
-    """A replacement of one stretch of a file."""
+    """A replacement of one span of a file."""
 
     title: str
     span: Span
@@ -198,11 +198,11 @@ class QuickFix(Struct, frozen=True):
 
 
 def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
-    """The fix of a mistake; None if its hint names no word to write.
+    """The fix of a diagnostic; None if it suggests no replacement for the text of its span.
 
     Args:
-        found: the mistake.
-        line: the line that it begins in.
+        found: the diagnostic.
+        line: the line that its span begins in.
     """
     span = found.span
     if span is None or span.line != span.end_line:
@@ -212,24 +212,24 @@ def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
     if found.rename is not None:
         older, word = found.rename
         if "." in older or "." in word or written.strip("'\"") != older:
-            return None  # a key that moves to another place: `agentv validate --fix` does that
+            return None  # the key moves elsewhere, which needs `agentv validate --fix`
     else:
         match = _MEANT.search(found.hint or "")
         bare = written.strip("'\"")
         if match is None or not bare or f"'{bare}'" not in found.message:
-            return None  # the mistake is not the word that its span holds
+            return None  # the message is not about the word in the span
         word = match["word"]
         if word.endswith(f": {written}"):
-            return None  # another key for the value
+            return None  # the hint also adds a key
     return QuickFix(f"Replace '{written.strip(quote)}' with '{word}'", span, in_yaml(word, quote))
 
 
 def in_yaml(text: str, quote: Quote = "") -> str:
-    """A text on one line, quoted where it would be read as something else.
+    """A string as a YAML scalar on one line, quoted if necessary.
 
     Args:
-        text: what it must be read as.
-        quote: that it has, where a text is replaced that is quoted.
+        text: the string.
+        quote: quotation mark of the scalar that it replaces; "" for none.
     """
     if quote == "'" and not UNPRINTABLE.search(text):
         return "'" + text.replace("'", "''") + "'"
@@ -239,7 +239,7 @@ def in_yaml(text: str, quote: Quote = "") -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is read as itself without quotes, wherever it stands."""
+    """Whether a string needs no quotes in any context."""
     if text.lower() in _WORDS:
         return False
     if text.isidentifier():

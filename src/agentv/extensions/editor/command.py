@@ -12,7 +12,7 @@ from agentv.registry.fields import missing_extra
 
 @click.command("lsp", epilog="Example: agentv lsp")
 @click.option("--stdio", is_flag=True, help="Communicate on stdin and stdout. This is the default.")
-def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to every language server
+def command(*, stdio: bool) -> int:  # noqa: ARG001  # many editors pass it to every language server
     """Start the language server, which editors use to check and complete eval files.
 
     Communicates with the editor on stdin and stdout (Language Server Protocol). Reports mistakes while you type,

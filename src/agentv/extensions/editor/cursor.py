@@ -1,4 +1,4 @@
-"""Where a cursor is in a YAML text, by its indentation: also while the text is half written and does not parse."""
+"""Position of a cursor in a YAML text, found by indentation so that it works while the text does not parse."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _BLOCK_TEXT = re.compile(r"[|>][+-]?\d*[+-]?[ ]*(?:#.*)?$")
 _COMMENT = re.compile(r"(?:^|\s)#")
 
 ITEM = "-"
-"""The step of a path into a list."""
+"""Element of a path that stands for an item of a list."""
 
 
 class Cursor(Struct, frozen=True):
-    """A place in a YAML text.
+    """A position in a YAML text.
 
     Attributes:
         path: keys from the outermost mapping down to the innermost one; `ITEM` for an item of a list.
-        levels: the texts beside each step, from the outermost on: key → what follows it on its line.
-        key: of the value that the cursor is in; None: it is in a key, or in an item that may become one.
-        prefix: what is written of the word, before the cursor.
+        levels: for each mapping on the path, outermost first, its other keys: key → the text after it on its line.
+        key: key of the value that the cursor is in; None if it is in a key, or in an item that may become one.
+        prefix: the part of the word before the cursor.
         start: column at which the word begins, in characters.
     """
 
@@ -43,7 +43,7 @@ class Cursor(Struct, frozen=True):
         return self.levels[-1]
 
     def skeleton(self) -> Any:
-        """The values on the way to the cursor, as far as they are known; what stands beside the cursor at the end."""
+        """The data from the root to the cursor as far as known, with the other keys of each mapping on the path."""
         inner: Any = {key: _plain(value) for key, value in self.levels[-1].items()}
         for step, beside in zip(reversed(self.path), reversed(self.levels[:-1]), strict=True):
             inner = [inner] if step == ITEM else {**{key: _plain(value) for key, value in beside.items()}, step: inner}
@@ -51,12 +51,12 @@ class Cursor(Struct, frozen=True):
 
 
 def cursor_at(lines: Sequence[str], line: int, column: int) -> Cursor | None:
-    """The place of a cursor; None in a comment or in a block of text.
+    """The position of a cursor; None in a comment or a block scalar.
 
     Args:
-        lines: of the text, without line ends.
-        line: counted from 0.
-        column: counted from 0, in characters.
+        lines: lines of the text, without line ends.
+        line: line of the cursor, counted from 0.
+        column: column of the cursor, counted from 0, in characters.
     """
     text = lines[line] if line < len(lines) else ""
     left = text[:column]
@@ -66,12 +66,13 @@ def cursor_at(lines: Sequence[str], line: int, column: int) -> Cursor | None:
 
 
 class _Flow(NamedTuple):
-    """What is open at the end of a line.
+    """Flow collections (`{…}`, `[…]`) that are still open at the end of a line.
 
     Attributes:
-        steps: into what is open.
-        levels: the keys beside each step, and those of the innermost mapping before the end.
-        segment: the text behind the last comma, brace or bracket.
+        steps: path into the open collections.
+        levels: the other keys at each step, the innermost mapping last.
+        segment: the text after the last comma, brace or bracket.
+        opened: whether any collection is open.
     """
 
     steps: list[str]
@@ -81,7 +82,7 @@ class _Flow(NamedTuple):
 
 
 class _Walk:
-    """The way from a line to the outermost mapping."""
+    """Collects the path of a line by walking up to the outermost mapping."""
 
     def __init__(self, lines: Sequence[str], line: int) -> None:
         self._lines = lines
@@ -90,7 +91,7 @@ class _Walk:
         self._levels: list[dict[str, str]] = []
 
     def cursor(self, left: str) -> Cursor | None:
-        """The cursor behind the text that is left of it in its line."""
+        """The cursor at the end of `left`, the part of its line before it; None in a block scalar."""
         indent, markers, content = _split(left)
         at = indent + len(markers)
         flow = _flow(content)
@@ -105,7 +106,7 @@ class _Walk:
         return Cursor(tuple(path), tuple(levels), key, prefix, len(left) - len(prefix))
 
     def _below(self, at: int, markers: str) -> dict[str, str]:
-        """The keys of the same mapping in the lines that follow."""
+        """The keys of the same mapping on the following lines."""
         found: dict[str, str] = {}
         for line in self._lines[self._line + 1 :]:
             if not line.strip() or line.lstrip().startswith("#"):
@@ -118,7 +119,7 @@ class _Walk:
         return found
 
     def _climb(self, at: int, indent: int, markers: str, beside: dict[str, str]) -> bool:
-        """Walk up the lines; False if the cursor is in a block of text."""
+        """Walk up the lines and collect the path; return False if the cursor is in a block scalar."""
         self._levels.append(beside)
         at, in_list = (self._into_lists(indent, markers), True) if markers else (at, False)
         for number in range(self._line - 1, -1, -1):
@@ -129,7 +130,7 @@ class _Walk:
             column, match = indent + len(markers), _KEY.match(content)
             is_above = column < at or (in_list and column == at and not markers)
             if match is None and column < at and not markers:
-                return False  # the cursor stands in the lines of a text that began above
+                return False  # the cursor is in a multi-line text
             if match is not None and is_above:
                 if _BLOCK_TEXT.match(match["value"] or ""):
                     return False
@@ -152,7 +153,7 @@ class _Walk:
                 self._levels[-1].setdefault(_unquoted(match["key"]), match["value"] or "")
 
     def _into_lists(self, indent: int, markers: str) -> int:
-        """Step through the list markers of a line, the innermost first; the column of the outermost."""
+        """Add a line's list markers to the path, innermost first; return the column of the outermost."""
         for _ in range(markers.count("-")):
             self._path.append(ITEM)
             self._levels.append({})
@@ -168,7 +169,7 @@ def _split(line: str) -> tuple[int, str, str]:
 
 
 def _flow(content: str) -> _Flow:
-    """The braces and brackets that are open at the end of a text."""
+    """The flow collections that are open at the end of a text."""
     opened = _open_brackets(content)
     steps: list[str] = []
     levels: list[dict[str, str]] = [{}]
@@ -188,7 +189,7 @@ def _flow(content: str) -> _Flow:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """The keys before the last comma, with their values."""
+    """The keys and values before the last comma."""
     found = (_KEY.match(part.strip()) for part in text.split(",")[:-1])
     return {_unquoted(match["key"]): match["value"] or "" for match in found if match}
 
@@ -215,7 +216,7 @@ def _last_part(text: str) -> str:
 
 
 def _key_and_prefix(segment: str, *, flow: bool) -> tuple[str | None, str]:
-    """The key whose value is begun, if one is, and what is written of the word at the end."""
+    """The key whose value has been started, or None, and the word at the end as far as it is written."""
     match = _KEY.match(segment)
     if match is not None and match["value"] is not None:
         return _unquoted(match["key"]), match["value"].lstrip("\"'")
@@ -229,7 +230,7 @@ def _unquoted(text: str) -> str:
 
 
 def _plain(text: str) -> Any:
-    """What a value on one line most likely is; a mapping, if it goes on below."""
+    """A guess at the value of a key from the text on its line; a mapping if there is none."""
     value = text.strip() if text[:1] in {"'", '"'} else re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
     if not value:
         return {}

@@ -1,4 +1,4 @@
-"""Open files, and the checks of them in the background. A check runs no code of the project and makes no connection."""
+"""Open files and their checks in the background. A check runs no code of the project and makes no connections."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.values import Span
 
 OFFLINE = "git-failed"
-"""Of what needs a repository from a git host; opening a file in an editor must not fetch it, so it is not reported."""
+"""Code of diagnostics about unfetched repositories. They are hidden, as opening a file must not fetch anything."""
 
 
 class PathLink(Struct, frozen=True):
-    """A path in a file, and the file that it means."""
+    """A path written in a file, and the file that it refers to."""
 
     span: Span
     target: str
@@ -38,9 +38,9 @@ class EditorCheck(Struct, frozen=True):
     """Result of a check.
 
     Attributes:
-        diagnostics: of the file and of those that it uses, sorted.
+        diagnostics: diagnostics of the file and of those that it uses, sorted.
         read: absolute paths of all files that were read.
-        index: None if the YAML is broken.
+        index: names in the file; None if its YAML is invalid.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -50,12 +50,12 @@ class EditorCheck(Struct, frozen=True):
 
 
 def check_in_editor(path: str, kind: FileKind, edits: Mapping[str, bytes]) -> EditorCheck:
-    """All mistakes of an open file.
+    """Check an open file.
 
     Args:
-        path: absolute; the file need not be on disk if it is among the edits.
-        kind: of the file.
-        edits: absolute path → text of each open file, which counts in place of what is on disk.
+        path: absolute path; the file need not be on disk if it is among the edits.
+        kind: kind of the file.
+        edits: absolute path → text of each open file, which is used instead of the file on disk.
     """
     links: list[PathLink] = []
 
@@ -82,7 +82,7 @@ def _offline(known: Registries) -> Registries:
 
 
 DEBOUNCE_S = 0.03
-"""Time without a key that ends a burst of them."""
+"""Time without a keystroke after which a file is checked."""
 
 T = TypeVar("T")
 
@@ -91,11 +91,11 @@ class OpenFile(Struct):
     """A file that is open in the editor.
 
     Attributes:
-        checked: the last result of a check.
-        diagnostics: what is shown.
-        shown_version: of the text that this holds for.
-        stale: the text has changed since the last check began.
-        task: the check that runs.
+        checked: result of the last check.
+        diagnostics: the diagnostics that the editor shows.
+        shown_version: version of the text that `diagnostics` belong to.
+        stale: whether the text, or a file that it uses, has changed since the last check began.
+        task: the task that checks the file.
     """
 
     path: str
@@ -110,19 +110,19 @@ class OpenFile(Struct):
 
     @property
     def data(self) -> bytes:
-        """The text as it would be on disk."""
+        """The text in UTF-8, as it would be on disk."""
         return self.text.encode(errors="replace")
 
 
 class CheckEndedError(Exception):
-    """A check gave no result; the text says why."""
+    """A check gave no result; the message says why."""
 
 
 class Checker:
-    """A process that checks files, so that the server answers meanwhile and a hostile file cannot stop it.
+    """A process that checks files, so that a slow check or a hostile file does not block the server.
 
     Attributes:
-        limit_s: seconds that a check may take.
+        limit_s: time limit of a check, in seconds.
     """
 
     def __init__(self) -> None:
@@ -132,17 +132,17 @@ class Checker:
         self._turn = asyncio.Lock()
 
     def start(self) -> None:
-        """Begin to import what checks need, before the first is asked for."""
-        with suppress(FileNotFoundError):  # the directory was deleted just now
+        """Start the process and its imports before the first check."""
+        with suppress(FileNotFoundError):  # the working directory was deleted just now
             self._started().submit(ready)
 
     async def run(self, work: Callable[..., T], *given: Any) -> T:
-        """What the work returns. A process that died before it did anything is started again.
+        """Run a function in the process and return its result. A process that dies before any result is restarted.
 
         Raises:
-            CheckEndedError: its process died, or it took too long and was ended.
+            CheckEndedError: the process died, or the function took too long and its process was killed.
         """
-        async with self._turn:  # what waits must not end with the process of what takes too long
+        async with self._turn:  # a waiting check must not be killed with a slow one
             for _ in range(2):
                 try:
                     async with asyncio.timeout(self.limit_s):
@@ -153,7 +153,7 @@ class Checker:
                 except asyncio.CancelledError:  # its file was closed
                     self.stop()
                     raise
-                except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
+                except (BrokenProcessPool, FileNotFoundError):  # its working directory was deleted while it started
                     worked, self._pool, self._worked = self._worked, None, False
                     if worked:
                         break
@@ -163,7 +163,7 @@ class Checker:
             raise CheckEndedError("ended with its process")
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         if self._pool is not None:
             for process in list((self._pool._processes or {}).values()):  # noqa: SLF001  # public from 3.14 on
                 process.kill()
@@ -171,7 +171,7 @@ class Checker:
         self._pool, self._worked = None, False
 
     def _started(self) -> ProcessPoolExecutor:
-        leave_deleted_directory()  # a process starts in that of its parent
+        leave_deleted_directory()  # the process inherits the working directory
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=end_with_parent)
@@ -179,7 +179,7 @@ class Checker:
 
 
 def end_with_parent() -> None:
-    """Have this process end when the server does, however that ends."""
+    """Make this process exit when the server does, even if the server is killed."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -192,18 +192,18 @@ def end_with_parent() -> None:
 
 
 def ready() -> bool:
-    """Import what a check needs; runs in the process of a checker."""
+    """Import what a check needs; runs in the checker's process."""
     from agentv.app.registries import registries
 
     return registries() is not None
 
 
 class Documents:
-    """The open files. Everything here runs on the server's loop.
+    """The open files. All methods run in the server's event loop.
 
     Args:
-        on_checked: called with the paths whose mistakes may be others now.
-        on_ended: called with a sentence if a check gave no result.
+        on_checked: called with the paths whose diagnostics may have changed.
+        on_ended: called with a message if a check gave no result.
     """
 
     def __init__(self, on_checked: Callable[[set[str]], None], on_ended: Callable[[str], None]) -> None:
@@ -213,16 +213,16 @@ class Documents:
         self._open: dict[str, OpenFile] = {}
 
     def get(self, path: str) -> OpenFile | None:
-        """An open file."""
+        """The open file with a path, or None."""
         return self._open.get(path)
 
     @property
     def edits(self) -> dict[str, bytes]:
-        """The text of each open file that is agentv's, by path."""
+        """Path → text of each open file of agentv."""
         return {path: one.data for path, one in self._open.items() if one.kind is not None}
 
     def put(self, path: str, text: str, version: int | None) -> None:
-        """Take a file, or its new text, and check it."""
+        """Add a file or replace its text, and check it."""
         known = self._open.get(path)
         if known is None:
             known = self._open[path] = OpenFile(path, text, version, kind_of(path, text))
@@ -231,11 +231,11 @@ class Documents:
         if known.kind is not None:
             self._check(known)
             self.files_changed({path})
-        elif known.diagnostics:  # it became no file of ours
+        elif known.diagnostics:  # it is no longer a file of agentv
             self._finish(known, (), version)
 
     def close(self, path: str) -> None:
-        """Forget a file; what uses it is checked with what is on disk."""
+        """Remove a file, and check the files that use it with the text on disk."""
         known = self._open.pop(path, None)
         if known is None:
             return
@@ -245,19 +245,19 @@ class Documents:
         self.files_changed({path})
 
     def files_changed(self, paths: set[str]) -> None:
-        """Check again what uses one of these files."""
+        """Check the open files that use one of these files again."""
         for one in self._open.values():
             if one.path not in paths and one.checked is not None and (one.checked.read & paths):
                 self._check(one)
 
     def check_all(self) -> None:
-        """Check every open file again: something on disk changed."""
+        """Check every open file again, because files on disk changed."""
         for one in self._open.values():
             if one.kind is not None:
                 self._check(one)
 
     def diagnostics_of(self, path: str) -> list[Diagnostic]:
-        """What is wrong in a file, as it and the open files that use it tell."""
+        """Diagnostics in a file: its own if it was checked, otherwise those from checks of open files that use it."""
         own = self._open.get(path)
         if own is not None and own.checked is not None:
             return [one for one in own.diagnostics if one.span is not None and one.span.file == path]
@@ -270,7 +270,7 @@ class Documents:
             one.task = asyncio.get_running_loop().create_task(self._until_current(one))
 
     async def _until_current(self, one: OpenFile) -> None:
-        """Check until the result is that of the current text."""
+        """Check a file until the result is that of its current text."""
         while one.stale and one.kind is not None:
             one.stale = False
             await asyncio.sleep(DEBOUNCE_S)

@@ -1,4 +1,4 @@
-"""Files as an editor has them open, and the names in them: cases, targets, templates, and what refers to them."""
+"""Files as the editor has them open, and the names in them: cases, targets, templates and references to them."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.values import Span
 
 MOST_BYTES = 5_000_000
-"""Size of a file whose names are read; ten thousand cases are half of it."""
+"""Maximum size of a file that is read; ten thousand cases take half of it."""
 
 
 def bytes_of(
     path: str, edits: Mapping[str, bytes], boundary: Boundary | None = None, *, most: int = MOST_BYTES
 ) -> bytes:
-    """The bytes of a file as it is in the editor, else on disk.
+    """The content of a file: the editor's text if it is open, otherwise that on disk.
 
     Args:
-        path: absolute.
+        path: absolute path.
         edits: absolute path → text of each open file.
-        boundary: what may be read from disk; None: everything.
-        most: bytes that it may have.
+        boundary: limits which files may be read from disk; None allows all.
+        most: maximum size in bytes.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is too large (`EFBIG`).
+        OSError: the file cannot be read, is not a regular file, or is too large (`EFBIG`).
     """
     data = edits.get(path)
     if data is None:
@@ -49,15 +49,15 @@ def bytes_of(
 
 
 def leave_deleted_directory() -> None:
-    """Go to the file system's root if the working directory is gone: a branch that lacks it may be checked out."""
+    """Change to the root directory if the working directory was deleted, for instance by checking out a branch."""
     try:
-        os.getcwd()  # noqa: PTH109  # for every request
+        os.getcwd()  # noqa: PTH109  # called for every request
     except FileNotFoundError:
         os.chdir(os.sep)
 
 
 def _read(path: str, most: int) -> bytes:
-    if S_ISREG(Path(path).stat().st_mode):  # to open a device can have an effect
+    if S_ISREG(Path(path).stat().st_mode):  # opening a device can have side effects
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as file:
             if S_ISREG(os.fstat(descriptor).st_mode):
@@ -66,7 +66,7 @@ def _read(path: str, most: int) -> bytes:
 
 
 FileKind = Literal["eval", "targets", "config", "template", "exam", "meta"]
-"""Those that have a JSON Schema are called as it."""
+"""Kinds of files that the server knows. Those with a JSON Schema have the schema's name."""
 
 _YAML = (".yaml", ".yml")
 _TARGETS = frozenset({"targets", "providers"})
@@ -78,7 +78,7 @@ _OF_SUITES = re.compile(
 
 
 def kind_of(path: str, text: str) -> FileKind | None:
-    """The kind of a file by its path, or by its content where its name could be any; None: it is not agentv's."""
+    """The kind of a file by its path, or else by its content; None if it is not a file of agentv."""
     file = Path(path)
     if file.suffix == ".jsonl":
         return "eval" if file.with_suffix(".yaml").is_file() else None
@@ -105,19 +105,19 @@ TESTS = ("tests", "evalcases", "eval_cases", "cases")
 NAMES = ("id", "name")
 TARGET_NAMES = ("name", "id", "label")
 TARGET_KEYS = frozenset(["target", "targets", "judge", "grader", "judge_target", "grader_target", "use_target"])
-"""Keys whose text is the name of a target."""
+"""Keys whose value is the name of a target."""
 
 _DATA = frozenset(
     ["vars", "metadata", "input", "input_messages", "expected_output", "expected_messages", "env", "body", "headers"]
 )
-"""Keys under which stands what a suite's author likes: no names of ours."""
+"""Keys with arbitrary data of the author, in which no names are looked for."""
 
 
 class Name(Struct, frozen=True):
     """A name in a file.
 
     Attributes:
-        defines: it is given here; otherwise something refers to it.
+        defines: whether this is the definition rather than a reference.
     """
 
     kind: NameKind
@@ -130,7 +130,7 @@ class CaseEntry(Struct, frozen=True):
     """A case, for an editor's outline.
 
     Attributes:
-        name: where its id stands.
+        name: position of its id.
         last_line: its last line, counted from 1.
     """
 
@@ -168,7 +168,7 @@ def index_of(path: str, data: bytes, kind: FileKind) -> FileIndex | None:
 
 
 def _tests_of(root: Node) -> Node | None:
-    """The cases of a suite, or of a file that is a list of them."""
+    """The list of cases of a suite, or the root of a file that is such a list."""
     if isinstance(root, ListNode):
         return root
     if not isinstance(root, MapNode):
@@ -182,7 +182,7 @@ def _id_of(case: MapNode) -> Scalar | None:
 
 
 def _last_line(node: Node) -> int:
-    """Of the last value in it; the position of a collection is where it begins."""
+    """The last line of a node's last value, as the position of a collection is only its start."""
     while not isinstance(node, Scalar):
         inner = list(children(node))
         if not inner:
@@ -193,7 +193,7 @@ def _last_line(node: Node) -> int:
 
 
 def _targets_of(root: Node) -> Iterator[Scalar]:
-    """The names that a targets file gives, one per target: the first spelling that stands there."""
+    """The names that a targets file defines, one per target: the first of `TARGET_NAMES` that it has."""
     lists = [root.get(key) for key in ("targets", "providers")] if isinstance(root, MapNode) else [root]
     entries = (entry for listed in lists if isinstance(listed, ListNode) for entry in listed.items)
     for entry in entries:
@@ -204,7 +204,7 @@ def _targets_of(root: Node) -> Iterator[Scalar]:
 
 
 def _references(root: Node, *, top: bool) -> Iterator[tuple[NameKind, Scalar]]:
-    """What refers to a name, wherever it stands outside data."""
+    """All references to names, except in data."""
     waiting = [(root, top)]
     while waiting:
         node, is_suite = waiting.pop()
@@ -222,7 +222,7 @@ def _references(root: Node, *, top: bool) -> Iterator[tuple[NameKind, Scalar]]:
 def _kind_named_by(key: str, *, is_suite: bool) -> NameKind | None:
     if key in TARGET_KEYS or (is_suite and key in {"provider", "providers"}):
         return "target"
-    return {"depends_on": "case", "include": "template"}.get(key)  # type: ignore[return-value]  # the values of a literal
+    return {"depends_on": "case", "include": "template"}.get(key)  # type: ignore[return-value]  # its values are members of the literal
 
 
 def _named(value: Node) -> Iterator[Scalar]:
@@ -232,7 +232,7 @@ def _named(value: Node) -> Iterator[Scalar]:
 
 
 def index_file(path: str, edits: Mapping[str, bytes], kind: FileKind) -> FileIndex | None:
-    """The names of a file as it is in the editor, else on disk; None if it cannot be read."""
+    """The names of a file, in the editor if it is open, otherwise on disk; None if it cannot be read."""
     try:
         data = bytes_of(path, edits)
     except OSError:

@@ -1,4 +1,4 @@
-"""Names of a project, as the file that an editor has open sees them: targets, templates, assertion types, files."""
+"""The names available to a file in the editor: targets, templates, assertion types and cases."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from agentv.extensions.editor.schema_view import SchemaView
 from agentv.model.values.values import Span
 
 _MOST_TARGETS = 500_000
-"""Bytes of a targets file, which is read for every completion."""
+"""Maximum size in bytes of a targets file, which is read for every completion."""
 
 
 class Project(Struct, frozen=True):
-    """What names mean in the directory of a file.
+    """The scope in which the names of a file are resolved.
 
     Attributes:
-        directory: of the file; for a file in `.agentv`, the directory that holds it.
+        directory: the file's directory; for a file in `.agentv`, the directory that contains `.agentv`.
         edits: absolute path → text of each open file.
     """
 
@@ -51,14 +51,14 @@ class Project(Struct, frozen=True):
         return cls(directory, repository_root(directory), edits)
 
     def targets(self) -> Iterator[Name]:
-        """The targets in reach, closest file first."""
+        """The available targets, those of the closest file first."""
         for path in self._in_agentv("targets.yaml", "targets.yml"):
             data = self._data(path, _MOST_TARGETS)
             found = _targets(path, data) if data is not None else None
             yield from (name for name in (found.names if found else ()) if name.defines)
 
     def templates(self) -> dict[str, str]:
-        """Name of each template in reach → its file."""
+        """Name of each available template → its file."""
         found: dict[str, str] = {}
         boundary = self._boundary
         for folder in self._in_agentv("templates"):
@@ -75,13 +75,13 @@ class Project(Struct, frozen=True):
         return {name: files[name] for name in types.types if name in files}
 
     def schema(self, kind: FileKind) -> SchemaView | None:
-        """The schema of a kind of file, or None."""
+        """The schema of a kind of file, or None if it has none."""
         if kind == "config":
             return None
         return _view(kind, self.directory, tuple(self.assertion_types()))
 
     def definitions(self, kind: str, text: str, path: str) -> Iterator[Span]:
-        """Where a name is given that a file uses."""
+        """The definitions of a name that a file uses."""
         if kind == "template":
             found = self.templates().get(text)
             yield from [Span(found, 1, 1, 1, 1)] if found else []
@@ -97,7 +97,7 @@ class Project(Struct, frozen=True):
         return boundary_around(self.directory, self.root)
 
     def _data(self, path: str, most: int = MOST_BYTES) -> bytes | None:
-        """The bytes of a file; None if it cannot be read, or is outside the project."""
+        """The bytes of a file; None if it cannot be read or is outside the project."""
         try:
             return bytes_of(path, self.edits, self._boundary, most=most)
         except OSError:
@@ -113,11 +113,11 @@ class Project(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def _targets(path: str, data: bytes) -> FileIndex | None:
-    """Read once, until the file changes."""
+    """The names of a targets file, cached until it changes."""
     return index_of(path, data, "targets")
 
 
 @lru_cache(maxsize=16)
 def _view(kind: str, directory: str, _types: tuple[str, ...]) -> SchemaView:
-    """Made once, until the project gets another assertion type."""
+    """The schema of a kind of file, cached until the project's assertion types change."""
     return SchemaView(json.loads(schema_text(kind, directory)))

@@ -1,4 +1,4 @@
-"""The part of a JSON Schema that describes a place in a file: its keys, their descriptions, and their values."""
+"""Lookups in a JSON Schema by a place in a file: the keys there, their descriptions and values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentv.authoring.fields.json_kinds import Schema
 from agentv.extensions.editor.cursor import ITEM
 
 _DEPTH = 60
-"""References followed one after the other; a schema that refers to itself ends here."""
+"""Maximum depth of nested schemas and references, for schemas that refer to themselves."""
 
 
 class Described(Struct, frozen=True):
@@ -26,7 +26,7 @@ class Described(Struct, frozen=True):
 
 
 class SchemaView:
-    """A schema that can be asked what stands at a place."""
+    """A schema that is searched by a place in a file."""
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema
@@ -36,8 +36,8 @@ class SchemaView:
         """The keys of a mapping, in the order of the schema.
 
         Args:
-            path: from the outermost mapping to this one.
-            data: what the file holds on the way, as far as it is known.
+            path: path from the outermost mapping to this one.
+            data: the file's data along the path, as far as known.
         """
         found: dict[str, Described] = {}
         for schema in self._at(path, data):
@@ -47,7 +47,7 @@ class SchemaView:
         return list(found.values())
 
     def key(self, path: tuple[str, ...], data: Any, key: str) -> Described | None:
-        """One key of a mapping, an older one too."""
+        """One key of a mapping, even a deprecated one; None if it is unknown."""
         data = _with(data, path, key)
         listed = next((one for one in self.keys(path, data) if one.name == key), None)
         if listed is not None:
@@ -59,7 +59,7 @@ class SchemaView:
         return None
 
     def values(self, path: tuple[str, ...], data: Any, key: str) -> list[str]:
-        """The values that a key may have, where they are listed."""
+        """The allowed values of a key; empty if the schema does not list them."""
         found: dict[str, None] = {}
         for schema in self._at((*path, key), _with(data, path, key)):
             if not schema.get("deprecated"):
@@ -68,7 +68,7 @@ class SchemaView:
         return list(found)
 
     def summary(self, definition: str) -> str:
-        """The description of a definition, or an empty text."""
+        """The description of a definition, or ""."""
         text = self._root.get("$defs", {}).get(definition, {}).get("description", "")
         return str(text)
 
@@ -79,7 +79,7 @@ class SchemaView:
         return [self._described(key, one) for key, one in keys.items() if isinstance(one, dict)]
 
     def _at(self, path: tuple[str, ...], data: Any) -> list[Schema]:
-        """The schemas that hold at a place."""
+        """The schemas that apply at a place."""
         found = list(self._parts(self._root, data, 0))
         for step in path:
             inner = _inside(data, step)
@@ -89,7 +89,7 @@ class SchemaView:
         return found
 
     def _parts(self, schema: Any, data: Any, depth: int) -> Iterator[Schema]:
-        """A schema and those that hold wherever it does."""
+        """A schema and those that apply together with it: its references, alternatives and conditions."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return
         yield schema
@@ -121,7 +121,7 @@ class SchemaView:
 
 
 def _steps(schema: Mapping[str, Any], step: str) -> Iterator[Any]:
-    """The schemas one step inside."""
+    """The subschemas of a key, or of a list's items."""
     if step == ITEM:
         yield schema.get("items")
         return
@@ -140,7 +140,7 @@ def _inside(data: Any, step: str) -> Any:
 
 
 def _with(data: Any, path: tuple[str, ...], key: str) -> Any:
-    """The data with a key at the end of a path whose value is not known yet."""
+    """The data with a key of unknown value added at the end of a path."""
     if not path:
         return {**data, key: None} if isinstance(data, dict) else {key: None}
     inner = _with(_inside(data, path[0]), path[1:], key)

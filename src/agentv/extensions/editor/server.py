@@ -1,4 +1,4 @@
-"""The language server: requests of an editor, answered by the modules above, with places as editors count them."""
+"""The language server: handles the editor's requests and converts positions to and from the editor's units."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text without their ends, as the protocol counts them."""
+    """The lines of a text without line ends, split as the Language Server Protocol does."""
     return _LINE_END.split(text)
 
 
 def changed_text(text: str, changes: Sequence[types.TextDocumentContentChangeEvent], codec: PositionCodec) -> str:
-    """A text after changes of the editor; pygls counts lines as Python does, which also ends them at U+2028."""
+    """A text after the editor's changes. pygls's own function also ends lines at U+2028, as Python does."""
     for change in changes:
         if isinstance(change, types.TextDocumentContentChangePartial):
             start = _offset(text, change.range.start, codec)
@@ -48,7 +48,7 @@ def changed_text(text: str, changes: Sequence[types.TextDocumentContentChangeEve
 
 
 def _offset(text: str, position: types.Position, codec: PositionCodec) -> int:
-    """The character of a text that an editor means; the end of the text for what is behind it."""
+    """The offset of an editor's position in a text, at most the end of the text."""
     start = 0
     for _ in range(position.line):
         found = _LINE_END.search(text, start)
@@ -60,7 +60,7 @@ def _offset(text: str, position: types.Position, codec: PositionCodec) -> int:
 
 
 def lines_of_file(path: str) -> list[str]:
-    """The lines of a file on disk; none if it cannot be read."""
+    """The lines of a file on disk; empty if it cannot be read."""
     try:
         return lines_of(bytes_of(path, {}).decode(errors="replace"))
     except OSError:
@@ -73,7 +73,7 @@ def uri_of(path: str) -> str:
 
 
 def column_in(line: str, units: int, codec: PositionCodec) -> int:
-    """The character that an editor means by a number of units."""
+    """The column, in characters, of an editor's position in a line, given in code units."""
     column = 0
     for letter in line:
         if units <= 0:
@@ -84,21 +84,21 @@ def column_in(line: str, units: int, codec: PositionCodec) -> int:
 
 
 def place_in(lines: Sequence[str], position: types.Position, codec: PositionCodec) -> tuple[int, int]:
-    """The line and column that an editor means, counted from 0; the end of the text for what is behind it."""
+    """The line and column of an editor's position, counted from 0, at most the end of the text."""
     if position.line >= len(lines):
         return max(len(lines) - 1, 0), len(lines[-1]) if lines else 0
     return position.line, column_in(lines[position.line], position.character, codec)
 
 
 def range_of(span: Span, lines: Sequence[str], codec: PositionCodec) -> types.Range:
-    """A span as an editor counts it."""
+    """The range of a span, in the editor's units."""
     start = _position(span.line - 1, span.column - 1, lines, codec)
     end = _position(span.end_line - 1, span.end_column - 1, lines, codec)
     return types.Range(start, max(start, end))
 
 
 def range_in(line: int, start: int, end: int, lines: Sequence[str], codec: PositionCodec) -> types.Range:
-    """A stretch of one line, counted from 0 in characters."""
+    """The range of two columns of a line, counted from 0 in characters, in the editor's units."""
     return types.Range(_position(line, start, lines, codec), _position(line, end, lines, codec))
 
 
@@ -109,12 +109,12 @@ def _position(line: int, column: int, lines: Sequence[str], codec: PositionCodec
 
 
 _WARM_UP_S = 1.0
-"""Time after which the schema is made: not while the first file is waiting to be checked."""
+"""Delay before the schema is built, so that the check of the first file comes first."""
 
 T = TypeVar("T")
 
 _PATIENCE_S = 1.0
-"""Time that the work of a thread gets to end with the server."""
+"""Time that each thread gets to end when the server ends."""
 
 _ICONS = {
     "key": types.CompletionItemKind.Property,
@@ -133,21 +133,21 @@ class Server(LanguageServer):
         self.threads = ThreadPoolExecutor(4)
 
     def file_of(self, uri: str) -> OpenFile | None:
-        """An open file of agentv's."""
+        """The open file with a URI; None if it is not open or not a file of agentv."""
         found = self.documents.get(path_of(uri))
         return found if found is not None and found.kind is not None else None
 
     def lines(self, path: str) -> list[str]:
-        """The lines of a file, as they are in the editor if it is open there."""
+        """The lines of a file: the editor's text if it is open, otherwise those on disk."""
         known = self.documents.get(path)
         return lines_of(known.text) if known is not None else lines_of_file(path)
 
     def range(self, span: Span) -> types.Range:
-        """A span as the editor counts it."""
+        """The range of a span in its file, in the editor's units."""
         return range_of(span, self.lines(span.file), self.workspace.position_codec)
 
     async def aside(self, work: Callable[..., T], *given: Any) -> T:
-        """Work in a thread, so that the loop goes on. The end of the server does not wait for it."""
+        """Run a function in a thread, so that the event loop is not blocked. The server's end does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
 
     def _warn(self, sentence: str) -> None:
@@ -163,12 +163,12 @@ class Server(LanguageServer):
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a file's URI; empty for a text that is no file yet."""
+    """The absolute path of a file's URI; "" for a text without a file."""
     return os.path.normpath(to_fs_path(uri) or "") if uri.startswith("file:") else ""
 
 
 def create_server() -> Server:
-    """A server that does not listen yet."""
+    """A server with all its features, not started."""
     server = Server()
     _add_documents(server)
     _add_questions(server)
@@ -177,8 +177,8 @@ def create_server() -> Server:
 
 
 def serve() -> None:
-    """Serve on stdin and stdout until the editor ends it. What anything else prints goes to stderr."""
-    # an editor starts it in the project, whose `random.py` is no module of ours; nor in the checkers
+    """Serve on stdin and stdout until the editor ends it. Other output to stdout goes to stderr."""
+    # the working directory is the project: keep its modules from being imported, here and in the checker's process
     os.environ["PYTHONSAFEPATH"] = "1"
     leave_deleted_directory()
     here = str(Path.cwd())
@@ -191,7 +191,7 @@ def serve() -> None:
     finally:
         server.documents.checker.stop()
     server.threads.shutdown(wait=False, cancel_futures=True)
-    for thread in server.threads._threads:  # noqa: SLF001  # one may still wait for a file of a network that is gone
+    for thread in server.threads._threads:  # noqa: SLF001  # one may be blocked on a network file system
         thread.join(_PATIENCE_S)
         if thread.is_alive():
             os._exit(ExitStatus.PASSED)
@@ -233,7 +233,7 @@ def _add_documents(server: Server) -> None:
 
 
 def _warm_up(directory: str) -> None:
-    """Make the schema before the first key asks for it."""
+    """Build and cache the schema before the first request needs it."""
     Project.around(str(Path(directory, "eval.yaml")), {}).schema("eval")
 
 
@@ -317,7 +317,7 @@ def _add_outline(server: Server) -> None:
 
 
 def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], edits: dict[str, bytes]) -> list[Span]:
-    """Where what stands at a place is defined."""
+    """The definitions of the name or path at a place."""
     line, column = place
     project = Project.around(file.path, edits)
     index = index_file(file.path, edits, file.kind) if file.kind else None
@@ -334,7 +334,7 @@ def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], e
 
 
 def _is_type(name: str, lines: Sequence[str], line: int, column: int) -> bool:
-    """Whether a place is in the name of an assertion type, in an entry of a list of assertions."""
+    """Whether a place is in the name of an assertion type in a list of assertions."""
     text = lines[line].replace("_", "-") if line < len(lines) else ""
     at = text.find(name)
     cursor = cursor_at(lines, line, at) if 0 <= at <= column <= at + len(name) else None
@@ -342,12 +342,12 @@ def _is_type(name: str, lines: Sequence[str], line: int, column: int) -> bool:
 
 
 def _holds(span: Span, line: int, column: int) -> bool:
-    """Whether a place, counted from 1, is in a span, its end included."""
+    """Whether a place, counted from 1, is in a span, including its end, as a cursor may be behind the last letter."""
     return (span.line, span.column) <= (line, column) <= (span.end_line, span.end_column)
 
 
 async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | None:
-    """The names of a file as it is now; those that it last had while it cannot be read."""
+    """The names of a file's current text, or the last known ones while it cannot be parsed."""
     if file is None or file.kind is None:
         return None
     if file.checked is not None and file.checked.index is not None and file.version == file.shown_version:
@@ -365,7 +365,7 @@ _BEGINNING = Span("", 1, 1, 1, 2)
 
 
 def as_lsp(found: Diagnostic, lines: Sequence[str], codec: PositionCodec) -> types.Diagnostic:
-    """A mistake; its code links to the page that `agentv explain` prints."""
+    """A diagnostic in LSP terms. Its code links to the page that `agentv explain` prints."""
     explained = found.code in CODES
     page = types.CodeDescription(uri_of(str(FOLDER / f"{found.code}.md"))) if explained else None
     parts = [found.message, found.hint, *found.notes]
@@ -381,7 +381,7 @@ def as_lsp(found: Diagnostic, lines: Sequence[str], codec: PositionCodec) -> typ
 
 
 def symbols_of(index: FileIndex, lines: Sequence[str], codec: PositionCodec) -> list[types.DocumentSymbol]:
-    """The cases of a file."""
+    """The outline of a file: a symbol per case."""
     found = []
     for case in index.cases:
         name = range_of(case.name, lines, codec)
