@@ -135,7 +135,7 @@ class DependencyScheduler:
         return replace(trial, history=self._transcripts.pop(_spot(trial, link.follows), ()))
 
     def _end(self, ended: _Ended) -> None:
-        """Process an ended trial and all trials that it lets skip, without recursion, since chains may be long."""
+        """Process an ended trial and all trials skipped because of it, without recursion, since chains may be long."""
         self._ended.append(ended)
         if len(self._ended) > 1:
             return  # the outer call's loop will process it

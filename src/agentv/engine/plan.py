@@ -195,7 +195,7 @@ class Plan(Struct, frozen=True):
         return Plan(self.suites, replace(everything, prompts=(), variants=(), shard=None))
 
     def sharded(self, index: int, of: int) -> Plan:
-        """Return the plan of one of N equal shards; cases that depend on each other are in the same one."""
+        """Return the plan of one of `of` equal shards; cases that depend on each other are in the same one."""
         starts = [0]
         for suite in self.suites:
             starts.append(max((number + 1 for number, _ in self._numbered(suite, starts[-1])), default=starts[-1]))

@@ -62,7 +62,7 @@ class RunContext(Protocol):
 
     @property
     def unanswered(self) -> Unanswered | None:
-        """Returns the failure of a call without a recorded answer; None: the target is called instead."""
+        """Function that returns the failure of a call without a recorded answer; None: the target is called instead."""
 
     @property
     def kept_works(self) -> WorkArchive | None:

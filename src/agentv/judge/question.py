@@ -280,7 +280,6 @@ def _item(item: RubricItem) -> JsonObject:
 
 
 def _flat(text: str) -> str:
-    """Return the text on one line."""
     return " ".join(text.split())
 
 

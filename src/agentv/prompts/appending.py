@@ -32,7 +32,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Appending:
-    """System calls of an append; tests replace them by failing ones."""
+    """System calls of an append; tests replace them with failing ones."""
 
     disk: Disk = DISK
     pause: Callable[[float], None] = time.sleep

@@ -119,7 +119,7 @@ def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
 
 
 def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> bool:
-    """Replace the file by the new text; return False, leaving it alone, if it was changed in the meantime."""
+    """Replace the file with the new text; return False, leaving it alone, if it was changed in the meantime."""
 
     def fill(descriptor: int) -> None:
         write_all(disk, descriptor, data)

@@ -35,7 +35,7 @@ class AttemptReservation(Protocol):
         """Release the reservation, because the attempt was not made."""
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """Replace the reservation by the cost of the ended attempt."""
+        """Replace the reservation with the cost of the ended attempt."""
 
 
 class AttemptAllowance(NamedTuple):
@@ -166,9 +166,9 @@ class RetriedCall(Struct, Generic[A]):
         return ended
 
     def _bounded(self, failure: Failure, now: float) -> Failure:
-        """Return the failure; if the server asks for a longer wait than the call has left, change what follows.
+        """Return the failure, changed if the server asks for a longer wait than the call has left.
 
-        The first time, the call is retried once soon; when the server insists, its target is stopped.
+        The call is then retried once after `PROBE_S`; if the server asks for a long wait again, the target is stopped.
         """
         limiter, left_s = self.channel.limiter, self._left_s(now)
         if limiter is None or not isinstance(failure, CallFailure) or not is_limited(failure):

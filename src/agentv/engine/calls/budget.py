@@ -67,7 +67,7 @@ class Budget(Struct):
         self.underway += 1
 
     def settle(self, need: Amount, taken: Amount) -> None:
-        """Replace the reservation of an ended call by its cost."""
+        """Replace the reservation of an ended call with its cost."""
         self.underway -= 1
         self.held = self.held - need if self.underway else Amount()
         self.spent += taken
@@ -218,7 +218,7 @@ class Reservation(Struct):
         self._settled(Amount())
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """Replace the reservation by the cost of the ended attempt; None: it was cancelled."""
+        """Replace the reservation with the cost of the ended attempt; None: it was cancelled."""
         target_spend = self.target_spend
         taken, budget = target_spend.experience.taken(self.ceiling, outcome), target_spend.budget_limiter.budget
         if target_spend.experience.unpriced and budget.usd is not None and budget.tokens is None:
@@ -285,7 +285,7 @@ class BudgetLimiter:
         return found if isinstance(found, Failure) else None
 
     def settle(self, reserved: Amount, taken: Amount) -> None:
-        """Replace the reservation of an ended call by its cost, and decide about waiting calls."""
+        """Replace the reservation of an ended call with its cost, and decide about waiting calls."""
         self.budget.settle(reserved, taken)
         self._queue.look()
 

@@ -62,7 +62,7 @@ class JointReservation(Struct):
         self._give_back(len(self.parts))
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """Replace the reservations by the cost of the ended attempt, or keep all of them if it broke off."""
+        """Replace the reservations with the cost of the ended attempt, or count them in full if it broke off."""
         broke_off = outcome is None or (isinstance(outcome, Failure) and not is_free(outcome))
         for part, _ in self.parts:
             if broke_off:

@@ -193,7 +193,7 @@ class RateLimiter:
             self._tokens.spend(now, tokens)
 
     def correct(self, now: float, estimated: float, used: float) -> None:
-        """Replace the estimated tokens of a call by the number that it used."""
+        """Replace the estimated tokens of a call with the number that it used."""
         if self._tokens:
             self._tokens.spend(now, used - estimated)
 

@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 Given = TargetResponse | Failure | Awaitable[TargetResponse | Failure]
 Unanswered = Callable[[Call], Failure]
-"""Returns the failure of a call without a stored answer when no calls may be made."""
+"""Function that returns the failure of a call without a stored answer when no calls may be made."""
 
 
 def call_key(spec: TargetSpec, request: TargetRequest) -> str:

@@ -61,7 +61,7 @@ class ServerLimiter:
 
     @property
     def is_shut(self) -> bool:
-        """Whether the server has asked for a long wait again when it was retried."""
+        """Whether the server asked for a long wait, and asked again when the call was retried."""
         return self._refusals > 1
 
     def try_enter(self, waiter: Waiter) -> Permit | None:
