@@ -37,14 +37,14 @@ from agentv.model.suite.library import (
 )
 from agentv.model.suite.suite import Suite
 from agentv.model.values.values import Span
-from agentv.prompts.disk import kept
+from agentv.prompts.disk import stored_text
 from agentv.prompts.gates import (
     GateEvidence,
     StatusEvidence,
     changes,
     current_digests,
     digests,
-    is_whole,
+    is_complete,
     next_status,
     previous_status,
     refusals,
@@ -121,7 +121,7 @@ class Examiner:
     def _now(self, prompt: LibraryPrompt, suite: Suite | None, rows: Sequence[ExamRow]) -> Mapping[str, str]:
         if suite is None or suite.exam is None:
             return {}
-        latest = next((row for row in reversed(rows) if is_whole(row)), None)
+        latest = next((row for row in reversed(rows) if is_complete(row)), None)
         # if the exam names no target, it ran on one from the command line
         of_row = prompt.targets.digests(prompt.directory, latest.files) if latest is not None else {}
         return {**of_row, **digests(suite.exam.texts)}
@@ -431,7 +431,7 @@ def _is_edited(prompt: LibraryPrompt, last: ExamRow, now: tuple[TextChange, ...]
 
 
 def _is_evidence(prompt: LibraryPrompt, row: ExamRow) -> bool:
-    return is_whole(row) and (row.all_passed or prompt.meta.status != "ready")
+    return is_complete(row) and (row.all_passed or prompt.meta.status != "ready")
 
 
 def _changes(prompt: LibraryPrompt, row: ExamRow) -> tuple[TextChange, ...]:
@@ -483,7 +483,7 @@ def compare(examined: Examined) -> PromptDiff:
     for change in changes(exam_row.files, now):
         before = after = None
         if change.kind != "added":
-            before = kept(texts_home(prompt.directory), exam_row.files[change.path])
+            before = stored_text(texts_home(prompt.directory), exam_row.files[change.path])
         if change.kind != "removed":
             after = texts.get(change.path) if change.path in texts else _now(change.path, prompt)
         lost = before is None and change.kind != "added"

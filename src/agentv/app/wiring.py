@@ -150,7 +150,7 @@ class Connections:
         if found is None:
             self._kept.append(spec)
             connected = unchanged(connected_target(spec, self.executor), spec, self.imported, code_only=True)
-            found = self._targets[id(spec)] = self.throttle.through(spec, connected)
+            found = self._targets[id(spec)] = self.throttle.wrap(spec, connected)
         return found
 
     def javascript(self, suite: Suite) -> JavaScriptHost:

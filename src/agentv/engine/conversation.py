@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from agentv.engine.grading import grade_entries
 from agentv.engine.trial import (
     RunContext,
+    answer_or_limit,
     ask,
     attempts_of,
+    case_transformed,
     context_of,
     is_conversation,
     is_empty,
     no_answer,
-    part_of,
+    partial_answer,
     request_of,
-    reshaped,
     result_of,
-    settled,
     with_kept_work,
 )
 from agentv.model.run.context import AssertionContext
@@ -42,7 +42,7 @@ from agentv.work_ports import ConversationUser, TrialWork
 
 N = TypeVar("N", int, float)
 
-_ENDED_BY: dict[UserDone, str] = {
+_ENDING_NOTES: dict[UserDone, str] = {
     "max_turns": "the conversation reached the 'max_turns' of its user",
     "repeated": "the user repeated its message three times, so the conversation was ended",
     "gave_up": "the user gave up",
@@ -67,7 +67,7 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
         if isinstance(turn, Failure):
             failure: Failure | None = turn
         else:
-            failure = None if conversation.skips(turn) else await conversation.take(turn, number)
+            failure = None if conversation.skip_if_stopped(turn) else await conversation.send(turn, number)
         if failure is not None:
             if work is not None:
                 await work.finish()
@@ -123,7 +123,7 @@ class _Conversation(Struct):
         transcript: all messages so far.
         spoken: the same without tool calls.
         sent: messages of the last call to the target.
-        said: text of each answer.
+        answer_texts: text of each answer.
         parts: scores of each turn, then of the case.
         retries: failed calls that were made again.
         calls: number of calls to the target, without retries.
@@ -139,7 +139,7 @@ class _Conversation(Struct):
     spoken: list[Message] = field(default_factory=list)
     sent: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    answer_texts: list[str] = field(default_factory=list)
     parts: list[tuple[Score, ...]] = field(default_factory=list)
     retries: list[Attempt] = field(default_factory=list)
     calls: int = 0
@@ -151,10 +151,6 @@ class _Conversation(Struct):
     def __post_init__(self) -> None:
         self.transcript = list(transcript_of(self.trial, ()))
         self.spoken = list(self.transcript)
-
-    @property
-    def _several(self) -> bool:
-        return self.trial.case.has_turns
 
     async def turns(self) -> AsyncIterator[Turn | Failure]:
         """Yield the case's turns, or those of its user until it is done; a Failure if the user cannot reply."""
@@ -174,32 +170,32 @@ class _Conversation(Struct):
             if reply.done is None:
                 yield Turn((Message("user", reply.message),))
 
-    async def take(self, turn: Turn, number: int) -> Failure | None:
+    async def send(self, turn: Turn, number: int) -> Failure | None:
         """Send a turn, then keep and grade its answer; return a Failure if there is none or it cannot be graded."""
         trial, run_context = self.trial, self.run_context
         self.sent = trial.case.flow.shown(self.transcript, turn.input)
         self.calls += 1
         started = run_context.clock.monotonic()
-        answer = await ask(trial, run_context, self.sent, number if self._several else None, self.work)
+        answer = await ask(trial, run_context, self.sent, number if self.trial.case.has_turns else None, self.work)
         if self.work is not None:
-            answer = settled(answer, self.work)
+            answer = answer_or_limit(answer, self.work)
         measured = (run_context.clock.monotonic() - started) * 1000
         if isinstance(answer, Failure):
             self._unanswered_ms = measured
             self.retries += attempts_of(answer)
-            return _in_turn(answer, number) if self._several else answer
+            return _in_turn(answer, number) if self.trial.case.has_turns else answer
         self.retries += attempts_of(answer)
         if answer.duration_ms is None:
             answer = replace(answer, duration_ms=measured)
         self.answers.append(answer)
         if is_empty(answer, trial, self.work):
             failure = no_answer(answer)
-            return _in_turn(failure, number) if self._several else failure
+            return _in_turn(failure, number) if self.trial.case.has_turns else failure
         own = answer_messages(answer, self.sent)
         self.transcript += [*turn.input, *own]
         texts = [one.text for one in own if one.role == "assistant" and one.text.strip()]
-        self.said.append("\n\n".join([*texts[:-1], answer.output] if answer.output else texts))
-        self.spoken += [*turn.input, Message("assistant", self.said[-1])]
+        self.answer_texts.append("\n\n".join([*texts[:-1], answer.output] if answer.output else texts))
+        self.spoken += [*turn.input, Message("assistant", self.answer_texts[-1])]
         if not turn.assertions:
             return None
         # a turn's assertions see its answer and all messages that were sent for it
@@ -211,7 +207,7 @@ class _Conversation(Struct):
     async def _grade(self, turn: Turn, context: AssertionContext, number: int) -> Failure | None:
         """Grade the answer to a turn; return a Failure if the case's `transform` fails."""
         run_context, trial = self.run_context, self.trial
-        shaped = await reshaped(trial, context)
+        shaped = await case_transformed(trial, context)
         if isinstance(shaped, Failure):
             return _in_turn(shaped, number)
         check = run_context.check(trial.suite)
@@ -223,7 +219,7 @@ class _Conversation(Struct):
             self.failed = number
         return None
 
-    def skips(self, turn: Turn) -> bool:
+    def skip_if_stopped(self, turn: Turn) -> bool:
         """Return whether a turn is skipped because an earlier one failed; if so, score its assertions 0."""
         if self.failed is None:
             return False
@@ -235,7 +231,7 @@ class _Conversation(Struct):
     async def graded(self) -> TrialResult:
         """Grade the case's own assertions and return the trial's result."""
         trial, run_context = self.trial, self.run_context
-        shaped = await reshaped(trial, self.whole()) if trial.case.assertions else self.whole()
+        shaped = await case_transformed(trial, self.whole()) if trial.case.assertions else self.whole()
         if isinstance(shaped, Failure):
             return self.result(error=shaped)
         check = run_context.check(trial.suite)
@@ -245,7 +241,7 @@ class _Conversation(Struct):
     def whole(self) -> AssertionContext:
         """Return the context of the case's own assertions: last answer, transcript, and usage of all calls."""
         context = context_of(self.trial, self._summed(), 0.0, self.run_context)
-        begin = len(self.trial.history) if self._several else len(self.sent)
+        begin = len(self.trial.history) if self.trial.case.has_turns else len(self.sent)
         has_transcript = all(answer.messages for answer in self.answers)
         messages = tuple(self.transcript[begin:])
         whole = replace(context, input=self.sent, messages=messages, has_transcript=has_transcript)
@@ -256,7 +252,7 @@ class _Conversation(Struct):
         answers, user = self.answers, self.trial.case.user
         last = answers[-1]
         if user is not None and user.output != "answer":
-            output = transcript_text(self.spoken) if user.output == "transcript" else SEPARATOR.join(self.said)
+            output = transcript_text(self.spoken) if user.output == "transcript" else SEPARATOR.join(self.answer_texts)
             text = {key: one for key, one in last.metadata.items() if key != STRUCTURED}
             last = replace(last, output=output, metadata=text)
         first = [one.time_to_first_token_ms for one in answers if one.time_to_first_token_ms is not None]
@@ -275,7 +271,7 @@ class _Conversation(Struct):
         answer = answer and replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
             answer = replace(
-                answer, output=part_of(error).output, messages=(), context=(), metadata=NO_METADATA
+                answer, output=partial_answer(error).output, messages=(), context=(), metadata=NO_METADATA
             )  # the last call gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]
@@ -286,7 +282,7 @@ class _Conversation(Struct):
         made = result_of(self.trial, self.run_context, took, answer, scores, error=error)
         aggregation = self.trial.case.flow.aggregation
         if self.user is not None:
-            note = _ENDED_BY.get(self.done or "achieved")
+            note = _ENDING_NOTES.get(self.done or "achieved")
             made = replace(
                 made,
                 user_done=self.done,

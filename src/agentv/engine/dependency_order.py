@@ -51,14 +51,14 @@ class DependencyScheduler:
 
     Attributes:
         skipped: trials that will not run, with the reason; workers remove and report them.
-        noticed: reports the skipped trials while all workers are waiting.
+        on_skipped: reports the skipped trials while all workers are waiting.
     """
 
     batch = 1
 
     def __init__(self, plan: Plan, trials: Iterable[Trial]) -> None:
         self.skipped: deque[tuple[Trial, Failure]] = deque()
-        self.noticed: Callable[[], None] = lambda: None
+        self.on_skipped: Callable[[], None] = lambda: None
         self._trials = iter(trials)
         self._linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
         self._ready: deque[Trial] = deque()
@@ -69,7 +69,7 @@ class DependencyScheduler:
         self._ended: deque[_Ended] = deque()
         self._running = 0
         self._changed = asyncio.Event()
-        self._over = True
+        self._all_requested = True
         self._closed = False
 
     async def take(self) -> Trial | None:
@@ -80,8 +80,8 @@ class DependencyScheduler:
             if self._ready:
                 self._running += 1
                 return self._ready.popleft()
-            if self._over and not self._running:
-                self._give_up()
+            if self._all_requested and not self._running:
+                self._skip_stuck()
                 break
             self._changed.clear()
             await self._changed.wait()
@@ -93,7 +93,7 @@ class DependencyScheduler:
         self._running += len(found)
         return found
 
-    def also(self) -> None:
+    def add_running(self) -> None:
         """Count one more running sample of a case that `take` did not hand out."""
         self._running += 1
 
@@ -116,13 +116,13 @@ class DependencyScheduler:
         """Mark a trial as ready, put it aside, or skip it."""
         linked = self._linked.get(id(trial.suite))
         waiting = _Waiting(trial)
-        for spot in () if linked is None else linked.needed_by(trial):
-            status = self._statuses.get(spot)
+        for key in () if linked is None else linked.needed_by(trial):
+            status = self._statuses.get(key)
             if status is None:
                 waiting.missing += 1
-                self._waiting.setdefault(spot, []).append(waiting)
-            elif not _allows_dependents(trial, spot, status):
-                self._skip(waiting, spot, status)
+                self._waiting.setdefault(key, []).append(waiting)
+            elif not _allows_dependents(trial, key, status):
+                self._skip(waiting, key, status)
                 return
         if not waiting.missing:
             self._ready.append(self._continued(trial))
@@ -132,7 +132,7 @@ class DependencyScheduler:
         link = trial.suite.links.get(trial.case.id)
         if link is None or link.follows is None:
             return trial
-        return replace(trial, history=self._transcripts.pop(_spot(trial, link.follows), ()))
+        return replace(trial, history=self._transcripts.pop(_sample_key(trial, link.follows), ()))
 
     def _end(self, ended: _Ended) -> None:
         """Process an ended trial and all trials skipped because of it, without recursion, since chains may be long."""
@@ -140,59 +140,59 @@ class DependencyScheduler:
         if len(self._ended) > 1:
             return  # the outer call's loop will process it
         while self._ended:
-            self._take_in(self._ended[0])
+            self._process(self._ended[0])
             self._ended.popleft()
 
-    def _take_in(self, ended: _Ended) -> None:
+    def _process(self, ended: _Ended) -> None:
         trial, status = ended.trial, ended.sample.status
         linked = self._linked.get(id(trial.suite))
         if linked is None:
             return
-        spot = _spot(trial, trial.case.id)
-        if spot.case in linked.followed:
+        key = _sample_key(trial, trial.case.id)
+        if key.case in linked.followed:
             if status in _ANSWERED:
-                self._transcripts[spot] = transcript_of(trial, ended.answers)
-            self._settle(spot, status)
-        if spot.case in linked.depended_on:
-            spot = spot._replace(sample=WHOLE)
-            samples = self._samples.setdefault(spot, [])
+                self._transcripts[key] = transcript_of(trial, ended.answers)
+            self._settle(key, status)
+        if key.case in linked.depended_on:
+            key = key._replace(sample=WHOLE)
+            samples = self._samples.setdefault(key, [])
             samples.append(ended.sample)
             rule = rule_of(trial)
             if len(samples) >= trial.repeat or stopped_by(samples, rule) is not None:
-                del self._samples[spot]
-                self._settle(spot, verdict_over(samples, rule))
+                del self._samples[key]
+                self._settle(key, verdict_over(samples, rule))
 
-    def _settle(self, spot: TrialKey, status: Status) -> None:
-        self._statuses[spot] = status
-        for waiting in self._waiting.pop(spot, ()):
+    def _settle(self, key: TrialKey, status: Status) -> None:
+        self._statuses[key] = status
+        for waiting in self._waiting.pop(key, ()):
             waiting.missing -= 1
-            if waiting.over:
+            if waiting.skipped:
                 continue
-            if not _allows_dependents(waiting.trial, spot, status):
-                self._skip(waiting, spot, status)
+            if not _allows_dependents(waiting.trial, key, status):
+                self._skip(waiting, key, status)
             elif not waiting.missing:
                 self._ready.append(self._continued(waiting.trial))
 
-    def _skip(self, waiting: _Waiting, spot: TrialKey, status: Status) -> None:
-        waiting.over = True
+    def _skip(self, waiting: _Waiting, key: TrialKey, status: Status) -> None:
+        waiting.skipped = True
         case = waiting.trial.case
         what = "was not run" if status == "skipped" else status
-        if spot.sample == WHOLE:
-            why = Failure(DEPENDENCY_NOT_PASSED, f"'{spot.case}', which it depends on, {what}")
+        if key.sample == WHOLE:
+            why = Failure(DEPENDENCY_NOT_PASSED, f"'{key.case}', which it depends on, {what}")
         else:
             before = f"before it in the conversation '{case.conversation_id}'"
-            why = Failure("broken-conversation", f"'{spot.case}', {before}, {what}")
+            why = Failure("broken-conversation", f"'{key.case}', {before}, {what}")
         self.skipped.append((waiting.trial, why))
-        fails = spot.sample == WHOLE and case.on_dependency_failure == "fail"
+        fails = key.sample == WHOLE and case.on_dependency_failure == "fail"
         self._end(_Ended(waiting.trial, Sample("errored" if fails else "skipped", None)))
 
-    def _give_up(self) -> None:
+    def _skip_stuck(self) -> None:
         """Skip the trials whose dependencies will never run, because a file was changed during the run."""
         while self._waiting:
             self._settle(next(iter(self._waiting)), "skipped")
 
 
-def parted(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list[Trial] | None]:
+def split_completed(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list[Trial] | None]:
     """Split the planned trials into the keys of completed ones and the trials still to run, in one pass.
 
     A trial is complete only if its dependencies are: run again, a dependency may fail, and a conversation may continue
@@ -237,8 +237,8 @@ def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
     found = {trial.key for trial in to_do}
     while to_do:
         ended = to_do.pop()
-        spot = _spot(ended, ended.case.id)
-        ended_keys: list[TrialKey | str] = [spot, spot._replace(sample=WHOLE), ended.key]
+        key = _sample_key(ended, ended.case.id)
+        ended_keys: list[TrialKey | str] = [key, key._replace(sample=WHOLE), ended.key]
         for trial in (trial for one in ended_keys for trial in dependents.pop(one, ())):
             if trial.key not in found:
                 found.add(trial.key)
@@ -247,11 +247,11 @@ def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
 
 
 class _Waiting(Struct):
-    """A trial that was put aside. `missing`: number of dependencies yet to end; `over`: it was skipped."""
+    """A trial that was put aside. `missing`: number of dependencies yet to end; `skipped`: whether it was skipped."""
 
     trial: Trial
     missing: int = 0
-    over: bool = False
+    skipped: bool = False
 
 
 class _Ended(Struct, frozen=True):
@@ -295,7 +295,7 @@ class _Linked(Struct, frozen=True):
         if link is None:
             return
         if link.follows is not None:
-            yield _spot(trial, link.follows)
+            yield _sample_key(trial, link.follows)
         same = trial.target.name
         for case in link.depends_on:
             own = self.own.get(case)
@@ -307,18 +307,18 @@ class _Linked(Struct, frozen=True):
                 yield TrialKey(id(trial.suite), target, trial.case.prompt_id, case, WHOLE, trial.variant_name)
 
 
-def _spot(trial: Trial, case: str) -> TrialKey:
+def _sample_key(trial: Trial, case: str) -> TrialKey:
     """Return the key of the sample of `case` that corresponds to a trial."""
     place = (id(trial.suite), trial.target.name, trial.case.prompt_id)
     return TrialKey(*place, case, trial.sample, trial.variant_name)
 
 
-def _allows_dependents(trial: Trial, spot: TrialKey, status: Status) -> bool:
+def _allows_dependents(trial: Trial, key: TrialKey, status: Status) -> bool:
     """Return whether a trial may run after a dependency ended with a status.
 
     A dependency must pass, unless `on_dependency_failure` is `run`. A conversation continues from any answer.
     """
-    if spot.sample == WHOLE:
+    if key.sample == WHOLE:
         return status == "passed" or trial.case.on_dependency_failure == "run"
     return status in _ANSWERED
 
@@ -338,7 +338,7 @@ class OnDemandScheduler(DependencyScheduler):
         super().__init__(plan, ())
         self._firsts = firsts
         self._asked: dict[tuple[int, str], tuple[object, ...]] = {}
-        self._over = False
+        self._all_requested = False
 
     def ask(self, trials: Iterable[Trial]) -> None:
         """Request trials; repeated requests are ignored. Compared trials must be consecutive, as in the plan."""
@@ -349,12 +349,12 @@ class OnDemandScheduler(DependencyScheduler):
             self._asked[_identity(trial)] = identity
         for trial in self._firsts(new):
             self._consider(trial)
-        self.noticed()  # some of them may be skipped at once, while every worker waits
+        self.on_skipped()  # some of them may be skipped at once, while every worker waits
         self._changed.set()
 
     def end(self) -> None:
         """Accept no more requests: the run ends when the requested trials have ended."""
-        self._over = True
+        self._all_requested = True
         self._changed.set()
 
     @property

@@ -71,7 +71,7 @@ class Draws:
         trials: Iterable[tuple[CaseId, Hashable, Trial]],
         base: Mapping[CaseId, Bounds],
         bets: PairedBets,
-        named: str,
+        base_id: str,
         seed: int,
     ) -> None:
         """Put the trials in random order.
@@ -80,17 +80,17 @@ class Draws:
             trials: each with its case and the key of its group of dependent cases.
             base: lowest and highest possible pass rate of each case of the base run.
             bets: the test that receives the differences.
-            named: id of the base run.
+            base_id: id of the base run.
             seed: seed of the order; the same one gives the same order.
         """
-        self.base = named
+        self.base = base_id
         self.seed = seed
         self.bets = bets
         self._groups = _groups(trials, base, seed)
         cases = (case for group in self._groups for case in group.cases.values())
-        self._of = {key: case for case in cases for key in case.open}
+        self._case_of = {key: case for case in cases for key in case.open}
         self._next = 0
-        self._most = max((group.paired for group in self._groups), default=0)
+        self._largest_group = max((group.paired for group in self._groups), default=0)
         self.trials = [trial for group in self._groups for trial in group.trials]
         self.cases = sum(group.paired for group in self._groups)
         self.unpaired = sum(len(group.cases) for group in self._groups) - self.cases
@@ -102,13 +102,13 @@ class Draws:
         return self.bets.claim is not None
 
     @property
-    def to_come(self) -> list[Trial]:
+    def pending(self) -> list[Trial]:
         """Trials that may still be needed; none once the comparison is decided."""
         return [] if self.decided else self.trials
 
     def add(self, result: TrialResult) -> bool:
         """Add the result of a trial; return whether the comparison is decided."""
-        case = self._of.get(result.trial.key)
+        case = self._case_of.get(result.trial.key)
         if case is not None and result.trial.key in case.open:
             case.open.discard(result.trial.key)
             case.low += result.status == "passed"
@@ -122,19 +122,19 @@ class Draws:
             if differences:
                 self.drawn += len(differences)
                 self.errored += sum(low != high for low, high in differences)
-                low, high = (sum(one[side] for one in differences) / self._most for side in (0, 1))
-                self.bets.add(low, high, len(differences) / self._most)
+                low, high = (sum(one[side] for one in differences) / self._largest_group for side in (0, 1))
+                self.bets.add(low, high, len(differences) / self._largest_group)
         return self.decided
 
 
 def _groups(trials: Iterable[tuple[CaseId, Hashable, Trial]], base: Mapping[CaseId, Bounds], seed: int) -> list[_Group]:
     found: dict[Hashable, _Group] = {}
-    for identity, belongs, trial in trials:
-        group = found.get(belongs)
+    for identity, group_key, trial in trials:
+        group = found.get(group_key)
         if group is None:
             # a hash, so that adding cases to a file does not change the order of the others
-            facts = f"drawn\0{seed}\0{belongs!r}".encode(errors="surrogatepass")
-            group = found[belongs] = _Group(hashlib.blake2b(facts, digest_size=16).digest())
+            facts = f"drawn\0{seed}\0{group_key!r}".encode(errors="surrogatepass")
+            group = found[group_key] = _Group(hashlib.blake2b(facts, digest_size=16).digest())
         group.trials.append(trial)
         case = group.cases.setdefault(identity, _Case(base.get(identity)))
         case.samples += 1

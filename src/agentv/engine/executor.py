@@ -50,16 +50,16 @@ class LocalExecutor(Struct):
     async def run(self, trial: Trial) -> TrialResult:
         """Return the result of one trial; never raise."""
         if not trial.has_work:
-            return await self._ran(trial)
+            return await self._run(trial)
         work = await self.run_context.works.open(trial)
         if isinstance(work, Failure):
             return result_of(trial, self.run_context, 0.0, None, (), error=work)
         try:
-            return await work.close(work.judged(await self._ran(trial, work)))
+            return await work.close(work.judged(await self._run(trial, work)))
         finally:
             await work.discard()
 
-    async def _ran(self, trial: Trial, work: TrialWork | None = None) -> TrialResult:
+    async def _run(self, trial: Trial, work: TrialWork | None = None) -> TrialResult:
         run_context = self.run_context
         if is_conversation(trial):
             from agentv.engine.conversation import run_conversation
@@ -118,13 +118,13 @@ class _GivenGrade(Struct, frozen=True):
 
 
 async def _graded_together(
-    all_of_them: Sequence[AnsweredTrial | TrialResult], run_context: RunContext
+    outcomes: Sequence[AnsweredTrial | TrialResult], run_context: RunContext
 ) -> list[TrialResult]:
     """Return the result of every trial, in their order. Trials without an answer are not compared."""
-    group = [one for one in all_of_them if isinstance(one, AnsweredTrial)]
+    group = [one for one in outcomes if isinstance(one, AnsweredTrial)]
     if not group:
-        return [one for one in all_of_them if isinstance(one, TrialResult)]
-    missing = [one.trial.target.name for one in all_of_them if isinstance(one, TrialResult)]
+        return [one for one in outcomes if isinstance(one, TrialResult)]
+    missing = [one.trial.target.name for one in outcomes if isinstance(one, TrialResult)]
     note = f"omitted, because they gave no answer: {', '.join(dict.fromkeys(missing))}"
     contexts = [one.context for one in group]
     compared: list[dict[int, Grade]] = [{} for _ in group]
@@ -155,7 +155,7 @@ async def _graded_together(
         scores = await grade_entries(entries, answered.context, run_context.clock, check)
         kept = zip(scores, answered.trial.case.assertions, strict=True)
         results[answered.trial.key] = answered.result(tuple(replace(score, entry=entry) for score, entry in kept))
-    return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in all_of_them]
+    return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in outcomes]
 
 
 async def _compared(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:

@@ -53,8 +53,10 @@ async def grade_entries(
             grade = Grade.errored(refused.code, refused.message)
         else:
             try:
-                given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
-                grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
+                given = (
+                    _start_grading(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
+                )
+                grade = given if isinstance(given, Grade) else await _finish_grading(entry, given, context)
             finally:  # its files must be unchanged after they were read, too
                 refused = check.end(entry) if check is not None else None
             if refused is not None:
@@ -97,7 +99,7 @@ def judged(entry: AssertionEntry, grade: Grade, threshold: float) -> Grade:
     return grade.required_at(threshold) if settings.required is True else grade
 
 
-def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:
+def _start_grading(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:
     if entry.plugin:
         return grade_of_plugin(entry, context)
     assertion = cast("Assertion", entry.assertion)
@@ -112,7 +114,7 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     reshaped = await transformed(transform, context) if transform is not None else context
     if isinstance(reshaped, Failure):
         return Grade.errored(reshaped.code, reshaped.message)
-    given = _begun(entry, reshaped)
+    given = _start_grading(entry, reshaped)
     return given if isinstance(given, Grade) else await given
 
 
@@ -138,7 +140,7 @@ async def graded_in_time(
     return found, limit
 
 
-async def _in_time(entry: AssertionEntry, given: Awaitable[Grade], context: AssertionContext) -> Grade:
+async def _finish_grading(entry: AssertionEntry, given: Awaitable[Grade], context: AssertionContext) -> Grade:
     grade, limit = await graded_in_time(given, entry, context)
     if isinstance(grade, Failure):
         grade = Grade.errored(grade.code, grade.message)

@@ -109,7 +109,7 @@ AGENT_TIMEOUT_S = 1_800.0
 PlannedCase = tuple[Case, TargetSpec, "Variant | None"]
 
 
-def everyone(_case: Case) -> bool:
+def every_case(_case: Case) -> bool:
     """Select every case."""
     return True
 
@@ -149,7 +149,7 @@ class PlanSettings(Struct, frozen=True):
     threshold: float | None = None
     timeout_s: float | None = None
     flagged_targets: bool = False
-    chosen: Callable[[Case], bool] = everyone
+    chosen: Callable[[Case], bool] = every_case
     limit: int | None = None
     sample: DrawnCases | None = None
     prompts: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class Plan(Struct, frozen=True):
     @property
     def whole(self) -> Plan:
         """The plan without a selection: all cases of the suites, with all prompts and variants."""
-        everything = replace(self.settings, chosen=everyone, limit=None, sample=None, failed=None)
+        everything = replace(self.settings, chosen=every_case, limit=None, sample=None, failed=None)
         return Plan(self.suites, replace(everything, prompts=(), variants=(), shard=None))
 
     def sharded(self, index: int, of: int) -> Plan:
@@ -232,14 +232,14 @@ class Plan(Struct, frozen=True):
         else:
             planned = ((case, *place) for place in places for case in self._cases(suite))
         for case, place, target, variant in planned:
-            own = self._own(suite, case)
+            own = self._own_target(suite, case)
             if own is not None and place > 0:
                 continue  # a case with its own target runs only on that one, once
             chosen = own or target
             if chosen is not None and (failed is None or failed.takes(suite, case, chosen, variant)):
                 yield case, chosen, variant
 
-    def _own(self, suite: Suite, case: Case) -> TargetSpec | None:
+    def _own_target(self, suite: Suite, case: Case) -> TargetSpec | None:
         """Return the only target that a case runs on, or None if it runs on all of the suite's targets."""
         if case.asks_judge:
             return judge_of(suite, case, next(iter(suite.targets), None))
@@ -266,7 +266,7 @@ class Plan(Struct, frozen=True):
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
         """Count the cases that take part, by their own `repeat` and by whether they have their own target."""
         if suite.tally is None or not self._takes_all:
-            return Counter((case.repeat, self._own(suite, case) is not None) for case in self._cases(suite))
+            return Counter((case.repeat, self._own_target(suite, case) is not None) for case in self._cases(suite))
         if not self.settings.flagged_targets:
             return suite.tally
         found: Counter[tuple[int | None, bool]] = Counter()
@@ -299,19 +299,19 @@ class Plan(Struct, frozen=True):
     def _takes_all(self) -> bool:
         settings = self.settings
         parts = (settings.limit, settings.sample, settings.failed, settings.shard)
-        return not any(part is not None for part in parts) and not settings.prompts and settings.chosen is everyone
+        return not any(part is not None for part in parts) and not settings.prompts and settings.chosen is every_case
 
     def _cases(self, suite: Suite) -> Iterator[Case]:
         """Yield the cases that take part: the chosen ones and their dependencies."""
         if self._takes_all:
-            yield from _placed(suite)
+            yield from _with_positions(suite)
         elif suite.links:
-            taking_part = _with_needed((case.id for case in self._chosen(suite)), suite)
+            taking_part = _with_dependencies((case.id for case in self._chosen(suite)), suite)
             yield from (case for case in self._entries(suite) if case.id in taking_part)
         else:
             yield from self._chosen(suite)
 
-    def added(self) -> Iterator[str]:
+    def added_dependencies(self) -> Iterator[str]:
         """Yield the ids of cases that take part only because a chosen case depends on them."""
         for suite in self.suites:
             if suite.links and not self._takes_all:
@@ -362,9 +362,9 @@ class Plan(Struct, frozen=True):
     def _entries(self, suite: Suite) -> Iterator[Case]:
         """Return the cases of a suite whose prompts take part."""
         if not self.settings.prompts:
-            return _placed(suite)
+            return _with_positions(suite)
         prompts = self.prompts(suite)
-        return (case for case in _placed(suite) if case.prompt_id in prompts)
+        return (case for case in _with_positions(suite) if case.prompt_id in prompts)
 
     def samples(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None = None) -> Iterator[Trial]:
         """Yield the trials of one case on one target with one variant."""
@@ -393,7 +393,7 @@ class Plan(Struct, frozen=True):
             yield replace(trial, sample=sample, key=f"{key}-{sample}")
 
 
-def _placed(suite: Suite) -> Iterator[Case]:
+def _with_positions(suite: Suite) -> Iterator[Case]:
     """Yield the cases of a suite with their positions; the entries of one case with several prompts share one."""
     position, before = 0, None
     for case in suite.cases:
@@ -407,7 +407,7 @@ def compares(case: Case) -> bool:
     return any(getattr(entry.assertion, "compares", False) for entry in case.assertions)
 
 
-def _with_needed(chosen: Iterable[str], suite: Suite) -> set[str]:
+def _with_dependencies(chosen: Iterable[str], suite: Suite) -> set[str]:
     """Return the ids of the chosen cases of a suite and of all their dependencies."""
     found = set(chosen)
     to_do = list(found)

@@ -56,7 +56,7 @@ class Run:
         self._state = RunState(options.limits)
         runner = TrialRunner(self._executor, run_context, self._state, trials.comparison_group)
         self._workers = Workers(trials, runner, options.sampler, self._state, run_context)
-        trials.noticed = self._workers.take_skipped
+        trials.on_skipped = self._workers.take_skipped
         self._tasks: list[asyncio.Task[None]] = []
         self._timer: asyncio.TimerHandle
         self._ticked = False
@@ -81,7 +81,7 @@ class Run:
         number = max(1, min(self._options.workers, self._total))
         yield RunStarted(self._total)
         self._tasks = [asyncio.create_task(self._workers.work()) for _ in range(number)]
-        news.noticed = throttle.agents.noticed = state.changed.set
+        news.on_news = throttle.agents.on_news = state.changed.set
         for task in self._tasks:
             task.add_done_callback(lambda _task: state.changed.set())
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)

@@ -40,17 +40,17 @@ class SequentialSampler(Struct):
         if result.trial.alpha is not None:
             self._samples.setdefault(_case(result.trial), []).append(sample_of(result))
 
-    def open(self, trials: Iterable[Trial]) -> Iterator[Trial]:
+    def undecided(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """Return the trials of cases that are not decided yet. Changes no state."""
         if not self._samples:
             return iter(trials)
         from agentv.stats.samples.deciding import rule_of, stopped_by
 
-        def is_open(trial: Trial) -> bool:
+        def is_undecided(trial: Trial) -> bool:
             samples = self._samples.get(_case(trial)) if trial.alpha is not None else None
             return samples is None or stopped_by(samples, rule_of(trial)) is None
 
-        return filter(is_open, trials)
+        return filter(is_undecided, trials)
 
     def firsts(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """Yield the trials that may start: only the first of a case's sequential samples; `after` returns the others.
@@ -63,9 +63,9 @@ class SequentialSampler(Struct):
                 yield from group
                 continue
             first, *others = group
-            too_much = self._too_much(first)
-            if too_much is not None:
-                self.refused.extend((one, too_much) for one in (first, *others))
+            over_limit = self._cost_limit_failure(first)
+            if over_limit is not None:
+                self.refused.extend((one, over_limit) for one in (first, *others))
                 continue
             self._to_come[case] = others
             yield first
@@ -84,13 +84,13 @@ class SequentialSampler(Struct):
         samples.append(sample_of(result))
         to_come = self._to_come.get(case, [])
         stopped = stopped_by(samples, rule_of(trial))
-        too_much = self._too_much(trial) if stopped is None else None
-        if stopped is None and to_come and too_much is None:
+        over_limit = self._cost_limit_failure(trial) if stopped is None else None
+        if stopped is None and to_come and over_limit is None:
             return result, to_come.pop(0)
-        if too_much is None:
+        if over_limit is None:
             self.spared += len(to_come)
         else:
-            self.refused.extend((one, too_much) for one in to_come)
+            self.refused.extend((one, over_limit) for one in to_come)
         self._samples.pop(case)
         self._to_come.pop(case, None)
         return (replace(result, stopped=stopped) if result.status != "skipped" else result), None
@@ -100,7 +100,7 @@ class SequentialSampler(Struct):
             case = _case(result.trial)
             self._spent[case] = self._spent.get(case, 0.0) + (result.spent_usd or 0.0)
 
-    def _too_much(self, trial: Trial) -> Failure | None:
+    def _cost_limit_failure(self, trial: Trial) -> Failure | None:
         """Return a Failure if the samples of a case have reached its cost limit."""
         limit, spent = trial.cost_limit_usd, self._spent.get(_case(trial), 0.0)
         if limit is None or spent < limit:

@@ -128,7 +128,7 @@ async def answer_of(
     if run_context.kept_works is not None and isinstance(answer, TargetResponse):
         answer = await with_kept_work(answer, trial, run_context, work)
     if work is not None:
-        answer = settled(answer, work)
+        answer = answer_or_limit(answer, work)
         failure = await work.finish()
         if failure is not None and not isinstance(answer, Failure):
             answer = failure
@@ -136,7 +136,7 @@ async def answer_of(
         return result_of(trial, run_context, measured, None, (), error=answer)
     if is_empty(answer, trial, work):
         return result_of(trial, run_context, measured, answer, (), error=no_answer(answer))
-    return await answered(trial, run_context, answer, measured, work)
+    return await ready_to_grade(trial, run_context, answer, measured, work)
 
 
 async def with_kept_work(
@@ -159,7 +159,7 @@ async def with_kept_work(
     return answer if kept is None or kept.trace is None else replace(answer, trace=kept.trace)
 
 
-def settled(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
+def answer_or_limit(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
     """Return an agent's answer, or a Failure if it reached a limit and is not graded all the same."""
     if isinstance(answer, Failure):
         return work.limited(answer)
@@ -167,18 +167,18 @@ def settled(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse
     return answer if exceeded is None or work.grades_at_limits else exceeded
 
 
-async def answered(
+async def ready_to_grade(
     trial: Trial, run_context: RunContext, answer: TargetResponse, measured_ms: float, work: TrialWork | None = None
 ) -> AnsweredTrial | TrialResult:
     """Return a trial with its answer, ready to be graded, or its errored result if the case's `transform` fails."""
     seen = context_of(trial, answer, measured_ms, run_context)
-    context = await reshaped(trial, seen if work is None else work.context(seen))
+    context = await case_transformed(trial, seen if work is None else work.context(seen))
     if isinstance(context, Failure):
         return result_of(trial, run_context, measured_ms, answer, (), error=context)
     return AnsweredTrial(trial, run_context, answer, measured_ms, context, work)
 
 
-async def reshaped(trial: Trial, context: AssertionContext) -> AssertionContext | Failure:
+async def case_transformed(trial: Trial, context: AssertionContext) -> AssertionContext | Failure:
     """Return the context with the case's `transform` applied to the answer, or a Failure."""
     transform = trial.case.transform
     if transform is None:
@@ -340,43 +340,43 @@ def result_of(
         if error is None:
             score, status = verdict.score, "passed" if verdict.passed else "failed"
     retries = attempts_of(answer if answer is not None else error)
-    came = answer or part_of(error)
-    notes = [_note_on_ignored(came.ignored)] if came.ignored else []
+    response = answer or partial_answer(error)
+    notes = [_note_on_ignored(response.ignored)] if response.ignored else []
     notes += (f"assertion '{one.entry.name}': {one.grade.note}" for one in scores if one.grade.note)
     spent, used = spent_on(one.grade for one in scores)
     return TrialResult(
         trial=trial,
         status=status,
         score=score,
-        output=came.output,
+        output=response.output,
         input=trial.case.input,
         scores=scores,
         error=error,
-        duration_ms=came.duration_ms if came.duration_ms is not None else duration_ms,
+        duration_ms=response.duration_ms if response.duration_ms is not None else duration_ms,
         timestamp=timestamp(run_context.clock.utc()),
-        messages=came.messages,
-        token_usage=came.token_usage,
-        cost_usd=came.cost_usd,
+        messages=response.messages,
+        token_usage=response.token_usage,
+        cost_usd=response.cost_usd,
         judge_cost_usd=spent,
         metadata=trial.case.metadata,
         attempts=1 + len(retries),
         retries=retries,
         judge_token_usage=used,
-        reused=came.earlier,
-        work=None if came.trace is None else AgentWork(trace=came.trace, logs=came.logs),
+        reused=response.earlier,
+        work=None if response.trace is None else AgentWork(trace=response.trace, logs=response.logs),
         notes=tuple(notes),
-        thoughts=came.thoughts,
-        finish_reason=came.finish_reason,
-        time_to_first_token_ms=came.time_to_first_token_ms,
-        context=came.context,
-        response_metadata=came.metadata,
+        thoughts=response.thoughts,
+        finish_reason=response.finish_reason,
+        time_to_first_token_ms=response.time_to_first_token_ms,
+        context=response.context,
+        response_metadata=response.metadata,
     )
 
 
 _NOTHING = TargetResponse(None)
 
 
-def part_of(error: Failure | None) -> TargetResponse:
+def partial_answer(error: Failure | None) -> TargetResponse:
     """Return the part of an answer that arrived before its call failed; an empty answer if none did."""
     return (error.response if isinstance(error, CallFailure) else None) or _NOTHING
 

@@ -120,7 +120,7 @@ class TrialRunner(Struct):
     async def _run_in_turn(self, trial: Trial) -> Sequence[TrialResult]:
         if trial.comparison_group:
             return await self._run_together(trial)
-        refused = self.run_context.throttle.stops.why_not(trial)
+        refused = self.run_context.throttle.stops.failure_for_trial(trial)
         if refused is not None:
             return (not_run(trial, refused, self.run_context),)
         begun = self.state.begin((trial,), self.run_context.clock.monotonic())
@@ -129,7 +129,7 @@ class TrialRunner(Struct):
                 result = await self.executor.run(trial)
         finally:
             self.state.end(begun)
-        counted = self._counted(trial, result)
+        counted = self._result_to_record(trial, result)
         return () if counted is None else (counted,)
 
     async def _run_together(self, first: Trial) -> Sequence[TrialResult]:
@@ -146,16 +146,16 @@ class TrialRunner(Struct):
             results = await self.executor.compare(answered)
         finally:
             self.state.end(begun)
-        counted = [self._counted(result.trial, result) for result in results]
+        counted = [self._result_to_record(result.trial, result) for result in results]
         return [result for result in counted if result is not None] if None not in counted else ()
 
     async def _answer(self, trial: Trial) -> AnsweredTrial | TrialResult | None:
-        refused = self.run_context.throttle.stops.why_not(trial)
+        refused = self.run_context.throttle.stops.failure_for_trial(trial)
         if refused is not None:
             return not_run(trial, refused, self.run_context)
         async with self._limit(trial):
             answered = await self.executor.answer(trial)
-        return self._counted(trial, answered) if isinstance(answered, TrialResult) else answered
+        return self._result_to_record(trial, answered) if isinstance(answered, TrialResult) else answered
 
     def _limit(self, trial: Trial) -> AbstractAsyncContextManager[None]:
         """Return a context that limits the concurrent calls of the trial's target."""
@@ -164,7 +164,7 @@ class TrialRunner(Struct):
             return _NO_LIMIT
         return self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
 
-    def _counted(self, trial: Trial, result: TrialResult) -> TrialResult | None:
+    def _result_to_record(self, trial: Trial, result: TrialResult) -> TrialResult | None:
         """Return the result to record, or None if the trial was interrupted or the budget did not allow its call.
 
         An interrupted agent leaves a row for its trace, and its trial runs again when the run is resumed.
@@ -177,7 +177,7 @@ class TrialRunner(Struct):
         if is_unaffordable(error):
             self.state.stop("budget")  # no row: resuming with a larger budget runs the trial again
             return None
-        why = self.run_context.throttle.stops.why_not(trial)
+        why = self.run_context.throttle.stops.failure_for_trial(trial)
         if is_stopped(error):
             return not_run(trial, why or error, self.run_context)
         stopping = why is not None and error.code.startswith("judge-")
@@ -211,12 +211,12 @@ class TrialQueue(Protocol):
     Attributes:
         batch: number of results after which a worker yields to the others.
         skipped: trials that will not run, with the reason; workers remove and report them.
-        noticed: reports the skipped trials while all workers are waiting.
+        on_skipped: reports the skipped trials while all workers are waiting.
     """
 
     batch: int
     skipped: deque[tuple[Trial, Failure]]
-    noticed: Callable[[], None]
+    on_skipped: Callable[[], None]
 
     async def take(self) -> Trial | None:
         """Wait for a trial that may start and return it, or None at the end."""
@@ -224,7 +224,7 @@ class TrialQueue(Protocol):
     def comparison_group(self, number: int) -> list[Trial]:
         """Return the next trials, which are compared with the one just taken."""
 
-    def also(self) -> None:
+    def add_running(self) -> None:
         """Count one more running sample of a case that `take` did not hand out."""
 
     def finish(self, result: TrialResult) -> None:
@@ -241,7 +241,7 @@ class IndependentTrials:
 
     def __init__(self, trials: Iterable[Trial]) -> None:
         self.skipped: deque[tuple[Trial, Failure]] = deque()
-        self.noticed: Callable[[], None] = lambda: None
+        self.on_skipped: Callable[[], None] = lambda: None
         self._trials = iter(trials)
 
     async def take(self) -> Trial | None:
@@ -252,7 +252,7 @@ class IndependentTrials:
         """Return the next trials."""
         return list(islice(self._trials, number))
 
-    def also(self) -> None:
+    def add_running(self) -> None:
         """Do nothing: no trial waits for the samples of a case."""
 
     def finish(self, result: TrialResult) -> None:
@@ -289,11 +289,11 @@ class Workers(Struct):
                 results = await self.runner.run(trial)
                 if not results:
                     break
-                following = self._take_in(results)
+                following = self._add_results(results)
                 for result in results:
                     queue.finish(result)
                 if following is not None:
-                    queue.also()
+                    queue.add_running()
                 self.take_skipped()
                 results_in_batch += 1
                 if results_in_batch >= queue.batch:
@@ -304,7 +304,7 @@ class Workers(Struct):
                 queue.close()  # waiters would otherwise block for ever
         self.take_skipped()
 
-    def _take_in(self, results: Iterable[TrialResult]) -> Trial | None:
+    def _add_results(self, results: Iterable[TrialResult]) -> Trial | None:
         """Record results; return the next sample of the same case if its samples are sequential and one is needed."""
         following: Trial | None = None
         for result in results:
@@ -320,14 +320,14 @@ class Workers(Struct):
         queue, refused = self.queue, self.sampler.refused
         while queue.skipped:
             trial, why = queue.skipped.popleft()
-            following = self._take_in((not_run(trial, why, self.run_context),))
+            following = self._add_results((not_run(trial, why, self.run_context),))
             while following is not None:  # what keeps one sample of a case from running keeps all of them
                 result = not_run(following, why, self.run_context)
-                following = self._take_in((result,))
-                queue.also()
+                following = self._add_results((result,))
+                queue.add_running()
                 queue.finish(result)
         while refused:
             result = not_run(*refused.popleft(), self.run_context)
             self.state.add(result)
-            queue.also()
+            queue.add_running()
             queue.finish(result)

@@ -102,7 +102,7 @@ def new_word() -> str:
     return secrets.token_hex(8)
 
 
-def without(words: Iterable[str], text: str, instead: str = "") -> str:
+def replace_words(words: Iterable[str], text: str, instead: str = "") -> str:
     """Return the text with all these words replaced, ignoring case."""
     for word in words:
         text = text.replace(word, instead)

@@ -6,7 +6,7 @@ import html
 import re
 import unicodedata
 
-MOST = 5_000_000
+MAX_CHARACTERS = 5_000_000
 """Maximum number of characters of a text that are examined, half of them from its end."""
 
 _LAYERS = 3
@@ -27,10 +27,10 @@ _LINE_START = re.compile(
 _BLOCK_COMMENTS = (("/*", "*/"), ("<!--", "-->"))
 
 
-def readings(text: str) -> tuple[str, ...]:
+def normal_forms(text: str) -> tuple[str, ...]:
     """Return the distinct normal forms of a text: plain, decoded, and without tags, comments and line numbers."""
-    if len(text) > MOST:
-        text = f"{text[: MOST // 2]}\n{text[-MOST // 2 :]}"
+    if len(text) > MAX_CHARACTERS:
+        text = f"{text[: MAX_CHARACTERS // 2]}\n{text[-MAX_CHARACTERS // 2 :]}"
     plain = as_ascii(text)
     decoded = _decoded(plain)
     bare = _TAG.sub("", _without_blocks(decoded)) if "<" in decoded or "/*" in decoded else decoded

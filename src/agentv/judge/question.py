@@ -93,22 +93,22 @@ def question_about(
     messages = _rendered(rubric, context, delimiter) if written is None else written
     _check_shown(rubric, messages, delimiter, whole=written is not None)
     if written is not None or rubric.prompt is not None:
-        messages = _with_last(messages, _confirm(rubric.mode, mark))
-    cuts = _cuts(rubric, context)
+        messages = _with_instruction(messages, _confirm(rubric.mode, mark))
+    excerpts = _excerpts(rubric, context)
     return RubricQuestion(
         rubric,
         (Message("system", _rules(rubric, delimiter, mark)), *messages),
         delimiter,
-        ShownTexts(_shown(rubric, context, cuts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
+        ShownTexts(_shown(rubric, context, excerpts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
         mark,
-        {name: cut.left_out for name, cut in cuts.items() if cut.left_out},
+        {name: excerpt.left_out for name, excerpt in excerpts.items() if excerpt.left_out},
     )
 
 
-def _shown(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt]) -> tuple[str, ...]:
+def _shown(rubric: Rubric, context: AssertionContext, excerpts: Mapping[str, Excerpt]) -> tuple[str, ...]:
     """Return every untrusted text that a judge may quote, the answer last."""
     # joined by the cut, with its note or without, the two ends of a text may look like a verdict
-    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
+    ends = (text for excerpt in excerpts.values() if excerpt.left_out for text in (excerpt.text, excerpt.joined))
     whole = (transcript_of(context), context.output or "") if rubric.writer is not None else ()
     return (
         *texts_of(context.vars),
@@ -122,13 +122,13 @@ def _shown(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt
         *material_of(rubric, context).values(),
         context.reference or "",
         context.prompt,
-        cuts["tool_calls"].text,
-        cuts["file_changes"].text,
-        cuts["output"].text,
+        excerpts["tool_calls"].text,
+        excerpts["file_changes"].text,
+        excerpts["output"].text,
     )
 
 
-def _with_last(messages: tuple[Message, ...], instruction: str) -> tuple[Message, ...]:
+def _with_instruction(messages: tuple[Message, ...], instruction: str) -> tuple[Message, ...]:
     """Append our instruction to a user's prompt, so that it overrides any format that the prompt asks for."""
     last = messages[-1] if messages else None
     if last is None or last.role != "user" or not isinstance(last.content, str):
@@ -181,7 +181,7 @@ def _rendered(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
     return (Message("user", task),)
 
 
-def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
+def _excerpts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
     changes = context.changes.patch if context.changes is not None else ""
     calls = (call for message in context.messages for call in message.tool_calls)
     called = "\n".join(f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}" for call in calls)
@@ -235,7 +235,7 @@ def _confirm(mode: RubricMode, mark: str) -> str:
 
 def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, Json]:
     """Return the values of all variables of a prompt, under all their names; outputs of the agent are delimited."""
-    shown = {name: cut.text for name, cut in _cuts(rubric, context).items()}
+    shown = {name: excerpt.text for name, excerpt in _excerpts(rubric, context).items()}
     tool_calls, file_changes = shown["tool_calls"], shown["file_changes"]
     values: dict[str, Json] = {
         "input": context.prompt,
@@ -321,10 +321,10 @@ def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> 
     template = rubric.prompt or rubric.prompt_path or built_in_task(rubric.mode) + built_in("rules")
     prompt = (template, rubric.temperature, rubric.votes, rubric.max_chars)
     looking = (built_in("looking"),) if rubric.looks else ()
-    return AskedJudge(name, model, _written(rubric, text), _digest(asked), _digest((*prompt, *looking)))
+    return AskedJudge(name, model, _rubric_text(rubric, text), _digest(asked), _digest((*prompt, *looking)))
 
 
-def _written(rubric: Rubric, text: str) -> str:
+def _rubric_text(rubric: Rubric, text: str) -> str:
     """Return the rubric in a form for people."""
     items = []
     for item in rubric.items:

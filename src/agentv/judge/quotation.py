@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
-from agentv.judge.normalization import as_ascii, readings
+from agentv.judge.normalization import as_ascii, normal_forms
 from agentv.model.values.values import Json, JsonObject
 
 PLACES_SHOWN = "what it was shown (the answer, its tool calls, the input, or other text of the case)"
@@ -39,7 +39,7 @@ class ShownTexts:
         self._texts = tuple(dict.fromkeys(texts))
         self._key = _skeleton(key)
 
-    def has(self, row: JsonObject) -> bool:
+    def contains(self, row: JsonObject) -> bool:
         """Return whether the texts say all that a JSON object says, in JSON or in lines of `key: value`.
 
         Spaces, quotes and invisible characters are ignored, and so are the order of keys, missing or empty keys, and
@@ -66,21 +66,21 @@ class ShownTexts:
         whole = "\n".join(self._texts)
         if "=" not in whole and not _SUSPECT.search(whole):
             return ()
-        return tuple(dict.fromkeys(map(_letters, self._readings(whole))))
+        return tuple(dict.fromkeys(map(_letters, self._normal_forms(whole))))
 
     @cached_property
     def _skeletons(self) -> tuple[_Skeleton, ...]:
         whole = "\n".join(self._texts)
         if self._key not in _skeleton(whole) and not _SUSPECT.search(whole):
             return ()  # true of most answers, which need no closer look
-        made = {_skeleton(one): one for one in self._readings(whole)}
+        made = {_skeleton(one): one for one in self._normal_forms(whole)}
         return tuple(_Skeleton(skeleton, one) for skeleton, one in made.items() if self._key in skeleton)
 
-    def _readings(self, whole: str) -> tuple[str, ...]:
+    def _normal_forms(self, whole: str) -> tuple[str, ...]:
         """Return the normal forms of all texts together, since a verdict or an escape may span several texts."""
         if len(self._texts) < 2 or not _SUSPECT.search(whole):
-            return readings(whole)
-        return tuple(dict.fromkeys((*readings(whole), *readings("".join(self._texts)))))
+            return normal_forms(whole)
+        return tuple(dict.fromkeys((*normal_forms(whole), *normal_forms("".join(self._texts)))))
 
 
 class _Skeleton:

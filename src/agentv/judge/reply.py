@@ -18,7 +18,7 @@ from agentv.judge.material import CONFIRM
 from agentv.judge.normalization import as_ascii
 from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
-from agentv.judge.shapes import MODES, ReadVerdict, UnreadableError, speakable
+from agentv.judge.shapes import MODES, ReadVerdict, UnreadableError, without_surrogates
 from agentv.model.run.grade import PLACES, Check
 from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.formatting import shorten
@@ -34,7 +34,7 @@ _LINE_END = re.compile(r"[ \t]*(?:```)?[ \t]*\r?$", re.MULTILINE)
 _FENCE = re.compile(r"```[\w-]*\s(.*)```", re.DOTALL)
 
 
-def said_in(response: TargetResponse) -> str:
+def reply_text(response: TargetResponse) -> str:
     """Return the text of a judge's reply, without its thoughts and without a code fence around all of it.
 
     Raises:
@@ -66,9 +66,9 @@ def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
         readings = [shape.read(row, question.rubric) for row in rows]
         if any(one.stance != readings[0].stance for one in readings):
             raise UnreadableError("it contains several verdicts that disagree")
-        if confirmed and all(shown.has({key: row[key] for key in row if key != CONFIRM}) for row in rows):
+        if confirmed and all(shown.contains({key: row[key] for key in row if key != CONFIRM}) for row in rows):
             raise UnreadableError(f"all of it also appears in {PLACES_SHOWN}, and nothing in your own words")
-        if not confirmed and shown.has(shape.stance_in(rows[0])):
+        if not confirmed and shown.contains(shape.stance_in(rows[0])):
             raise UnreadableError(f"its verdict also appears in {PLACES_SHOWN}, so it may be a quotation")
     except RecursionError:
         raise UnreadableError("its objects are nested too deep") from None
@@ -162,7 +162,7 @@ def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
     mentions = [] if marked else _MENTION.findall(as_ascii(said).casefold())
     if len(found) > 1 or any(_plain(one) not in {str(points) for points in found} for one in mentions):
         raise UnreadableError("it contains several scores that disagree")
-    points, reason = found.pop(), speakable((marked or every)[-1]["reason"].strip())
+    points, reason = found.pop(), without_surrogates((marked or every)[-1]["reason"].strip())
     reading = _reading(points, reason, question)
     if not marked and _LINE.sub("", said).strip():
         raise UnconfirmedError("its line 'SCORE=' stands beside other words, and does not carry the word for CONFIRM")
@@ -225,7 +225,7 @@ class UsageTotal:
         return UsageTotal(usage, None if unpriced else cost, unpriced)
 
 
-def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
+def median_of_votes(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
     """Return the median verdict of the votes, or a failure if one vote failed, since a median needs them all.
 
     In scale mode an unreadable vote fails the answer, so it also decides the outcome.

@@ -19,7 +19,7 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 
 T = TypeVar("T")
 
-MOST_POINTS = 10
+MAX_POINTS = 10
 """Maximum points of an item with score ranges."""
 
 
@@ -89,7 +89,7 @@ def _freeform(row: JsonObject, _rubric: Rubric) -> ReadVerdict:
 
 
 def _checklist(row: JsonObject, rubric: Rubric) -> ReadVerdict:
-    answers = flagged(row, rubric.items, "checks", "satisfied")
+    answers = _flags(row, rubric.items, "checks", "satisfied")
     checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
     met = {item.id for item in rubric.items if answers[item.id][0]}
     satisfied = all(item.id in met for item in rubric.items if item.required)
@@ -102,7 +102,7 @@ def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
     answers = _answers(row, rubric.items, "checks", "score", _points)
     points = {item.id: answers[item.id][0] for item in rubric.items}
     return ReadVerdict(
-        score=weighted_mean((item.weight, points[item.id] / MOST_POINTS) for item in rubric.items),
+        score=weighted_mean((item.weight, points[item.id] / MAX_POINTS) for item in rubric.items),
         checks=tuple(_ranged(item, *answers[item.id]) for item in rubric.items),
         reason=_text(row, "overall_reasoning"),
         stance=tuple(points.values()),
@@ -113,9 +113,9 @@ def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 def _ranged(item: RubricItem, points: int, reasoning: str | None) -> Check:
     """Return the check of an item with score ranges; it passes by its own threshold, or else by that of rubrics."""
-    mark = RUBRIC_MARK * MOST_POINTS if item.min_score is None else item.min_score
+    mark = RUBRIC_MARK * MAX_POINTS if item.min_score is None else item.min_score
     earned = next((text for low, high, text in item.score_ranges if low <= points <= high), "")
-    evidence = f"{points} of {MOST_POINTS}" + (f" ({earned})" if earned else "")
+    evidence = f"{points} of {MAX_POINTS}" + (f" ({earned})" if earned else "")
     return Check(item.outcome or item.id, points >= mark, f"{evidence}: {reasoning}" if reasoning else evidence)
 
 
@@ -136,19 +136,19 @@ def _notes(row: JsonObject, key: str, *, passed: bool) -> Iterator[Check]:
         raise UnreadableError(f"'{key}' must be a list of texts, found {_shown(notes)}")
     for note in notes:
         if note.strip():
-            yield Check(speakable(note), passed)
+            yield Check(without_surrogates(note), passed)
 
 
 def _points(value: Json) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_POINTS:
-        wanted = f"a whole number from 0 to {MOST_POINTS}"
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_POINTS:
+        wanted = f"a whole number from 0 to {MAX_POINTS}"
         raise UnreadableError(f"each of 'checks' must have a 'score', {wanted}, found {_shown(value)}")
     return value
 
 
-def flagged(row: JsonObject, items: tuple[RubricItem, ...], key: str, name: str) -> dict[str, tuple[bool, str | None]]:
+def _flags(row: JsonObject, items: tuple[RubricItem, ...], key: str, name: str) -> dict[str, tuple[bool, str | None]]:
     """Return the answers as `_answers` does, for values that are true or false."""
 
     def read(value: Json) -> bool:
@@ -198,10 +198,10 @@ def _text(row: JsonObject, key: str) -> str | None:
         return None
     if not isinstance(text, str):
         raise UnreadableError(f"'{key}' must be text, found {_shown(text)}")
-    return speakable(text) if text.strip() else None
+    return without_surrogates(text) if text.strip() else None
 
 
-def speakable(text: str) -> str:
+def without_surrogates(text: str) -> str:
     r"""Return the text without lone surrogates, such as JSON's `\ud800`, which no file can hold."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
@@ -253,7 +253,7 @@ def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) ->
 
 def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
     """Read the judge's answers to a list that it was given: exactly one for each line."""
-    answers = flagged(row, rubric.items, key, flag)
+    answers = _flags(row, rubric.items, key, flag)
     checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
     return _share(checks, flag, tuple(check.passed for check in checks))
 

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from agentv.judge.material import CONFIRM, Delimiter, Excerpt, new_word, without
+from agentv.judge.material import CONFIRM, Delimiter, Excerpt, new_word, replace_words
 from agentv.judge.question import RubricQuestion, asked_judge, built_in, question_of
-from agentv.judge.reply import UnconfirmedError, UsageTotal, outcome_of, read_reply, said_in, verdicts_in
-from agentv.judge.shapes import TEXT, ReadVerdict, UnreadableError, closed, speakable
+from agentv.judge.reply import UnconfirmedError, UsageTotal, median_of_votes, read_reply, reply_text, verdicts_in
+from agentv.judge.shapes import TEXT, ReadVerdict, UnreadableError, closed, without_surrogates
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import MAX_CHARS, Choice, JudgeFailure, Rubric, Verdict
@@ -126,14 +126,14 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _Flight(Generic[T]):
+class _SharedCall(Generic[T]):
     """A running call, and the deadline of the caller that started it."""
 
     task: asyncio.Task[T]
     limit: Deadline | None
     waiting: int = 0
 
-    def joined(self) -> AbstractContextManager[None]:
+    def share_deadline(self) -> AbstractContextManager[None]:
         """Return a context that extends the current caller's deadline when that of the first caller is paused."""
         own = LIMIT.get()
         if own is None or self.limit is None or own is self.limit:
@@ -153,7 +153,7 @@ class SharedCalls(Generic[T]):
         self._keeps = keeps
         self._most = most
         self._kept: OrderedDict[bytes, T] = OrderedDict()
-        self._flights: dict[bytes, _Flight[T]] = {}
+        self._running: dict[bytes, _SharedCall[T]] = {}
 
     async def once(self, key: bytes, call: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
         """Return the outcome for a key, and whether another caller's call gave it.
@@ -163,45 +163,45 @@ class SharedCalls(Generic[T]):
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key], True
-        flight = self._flights.get(key)
-        shared = flight is not None
-        if flight is None:
-            flight = self._flights[key] = _Flight(asyncio.create_task(call()), LIMIT.get())
-        return await self._outcome(key, flight), shared
+        running = self._running.get(key)
+        shared = running is not None
+        if running is None:
+            running = self._running[key] = _SharedCall(asyncio.create_task(call()), LIMIT.get())
+        return await self._outcome(key, running), shared
 
-    async def _outcome(self, key: bytes, flight: _Flight[T]) -> T:
-        flight.waiting += 1
+    async def _outcome(self, key: bytes, running: _SharedCall[T]) -> T:
+        running.waiting += 1
         try:
-            with flight.joined():
-                outcome = await asyncio.shield(flight.task)
+            with running.share_deadline():
+                outcome = await asyncio.shield(running.task)
         except asyncio.CancelledError:
-            if flight.waiting == 1 and not flight.task.done():
-                self._forget(key, flight)  # first, so that no new caller waits for it
-                flight.task.cancel()
-                await asyncio.wait({flight.task})  # until it has cleaned up
+            if running.waiting == 1 and not running.task.done():
+                self._forget(key, running)  # first, so that no new caller waits for it
+                running.task.cancel()
+                await asyncio.wait({running.task})  # until it has cleaned up
             raise
         finally:
-            flight.waiting -= 1
-            if flight.task.done():
-                self._forget(key, flight)
+            running.waiting -= 1
+            if running.task.done():
+                self._forget(key, running)
         if self._keeps(outcome):
             self._kept[key] = outcome
             if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return outcome
 
-    def _forget(self, key: bytes, flight: _Flight[T]) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+    def _forget(self, key: bytes, running: _SharedCall[T]) -> None:
+        if self._running.get(key) is running:
+            del self._running[key]
 
 
-REPLY_KEPT = 4_000
+MAX_EVIDENCE = 4_000
 """Maximum number of characters of a reply that are kept as evidence."""
 
-REMEMBERED = 1_000
+CACHED_VERDICTS = 1_000
 """Maximum number of verdicts that a judge caches, about 1 KB each. Samples of one case are judged close together."""
 
-_REQUESTS = 2
+_MAX_REQUESTS = 2
 """Maximum number of requests: the question, and one repair request."""
 
 
@@ -239,7 +239,9 @@ class TargetJudge:
         self._env = env or {}
         self._own_env = own_env or {}
         # failures are not cached, since a later call may succeed
-        self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(lambda one: isinstance(one, Verdict), REMEMBERED)
+        self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(
+            lambda one: isinstance(one, Verdict), CACHED_VERDICTS
+        )
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
         """Return the target's answer to a prompt; an empty or missing one is a Failure `judge-empty-output`."""
@@ -249,7 +251,7 @@ class TargetJudge:
             return self._failed(response)
         if response.output is None or not response.output.strip():
             return Failure("judge-empty-output", f"judge '{self.name}' returned an empty reply")
-        return replace(response, output=speakable(response.output))
+        return replace(response, output=without_surrogates(response.output))
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
         """Return the best of several answers, asked in two orders, or a JudgeFailure if one order gives no choice."""
@@ -268,13 +270,13 @@ class TargetJudge:
     ) -> tuple[int, str | None, UsageTotal] | JudgeFailure:
         """Return the place of the answer chosen in one order, the reason, and the usage of the calls."""
         usage, reply, problem = UsageTotal(), "", ""
-        for attempt in range(1, _REQUESTS + 1):
+        for attempt in range(1, _MAX_REQUESTS + 1):
             response = await self._send(self._request(question, context, 1, attempt))
             if isinstance(response, Failure):
                 return self._failed(response, reply, usage)
-            usage, reply = usage.plus(response), speakable(response.output or "")
+            usage, reply = usage.plus(response), without_surrogates(response.output or "")
             try:
-                return (*question.read(said_in(response)), usage)
+                return (*question.read(reply_text(response)), usage)
             except UnreadableError as error:
                 problem = str(error)
                 question = question.again(reply, problem)
@@ -292,9 +294,9 @@ class TargetJudge:
         if rubric.votes == 1:
             outcome = await self._vote(rubric, context, 1)
         elif context.judge_workspace is not None:  # its agents work one after the other
-            outcome = outcome_of([await self._vote(rubric, context, vote) for vote in votes])
+            outcome = median_of_votes([await self._vote(rubric, context, vote) for vote in votes])
         else:
-            outcome = outcome_of(await asyncio.gather(*(self._vote(rubric, context, vote) for vote in votes)))
+            outcome = median_of_votes(await asyncio.gather(*(self._vote(rubric, context, vote) for vote in votes)))
         if isinstance(outcome, Failure):
             return outcome
         return replace(outcome, asked=asked_judge(self.name, self._model, rubric, context.criteria))
@@ -320,11 +322,11 @@ class TargetJudge:
     async def _decide(self, question: RubricQuestion, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
         usage, reply, problem = UsageTotal(), "", ""
         looked = context.judge_workspace is None
-        for attempt in range(1, _REQUESTS + 1):
+        for attempt in range(1, _MAX_REQUESTS + 1):
             response = await self._send(self._request(question, context, vote, attempt))
             if isinstance(response, Failure):
                 return self._failed(response, reply, usage)
-            usage, reply = usage.plus(response), speakable(response.output or "")
+            usage, reply = usage.plus(response), without_surrogates(response.output or "")
             trace = response.trace  # without a complete trace, a judge that may look at files is assumed to have looked
             if trace is None or trace.partial or any(not call.failed for call in trace.tool_calls):
                 looked = True
@@ -332,10 +334,10 @@ class TargetJudge:
             try:
                 if not looked:
                     raise UnreadableError("no tool was used, so that nothing was looked at")  # noqa: TRY301
-                reading = read_reply(said_in(response), question)
+                reading = read_reply(reply_text(response), question)
             except UnreadableError as error:
                 problem = str(error)
-                repairs = attempt < _REQUESTS and isinstance(error, UnconfirmedError)
+                repairs = attempt < _MAX_REQUESTS and isinstance(error, UnconfirmedError)
                 if question.rubric.mode != "scale" or repairs:
                     question = question.again(reply, problem)
                     continue
@@ -356,7 +358,7 @@ class TargetJudge:
                 undecided=undecided,
                 details={**reading.details, **cuts},
             )
-        return self._unreadable(without(question.nonces, reply, "…"), problem, usage)
+        return self._unreadable(replace_words(question.nonces, reply, "…"), problem, usage)
 
     def _request(
         self, question: RubricQuestion | ChoiceQuestion, context: AssertionContext, vote: int, attempt: int
@@ -396,7 +398,7 @@ class TargetJudge:
             f"judge-{failure.code.removeprefix('judge-')}",
             f"judge '{self.name}' failed: {failure.message}",
             failure.retryable,
-            shorten(reply, REPLY_KEPT),
+            shorten(reply, MAX_EVIDENCE),
             usage.token_usage,
             usage.cost_usd,
         )
@@ -408,7 +410,7 @@ class TargetJudge:
         return JudgeFailure(
             "unreadable-verdict",
             message,
-            reply=shorten(reply, REPLY_KEPT),
+            reply=shorten(reply, MAX_EVIDENCE),
             token_usage=usage.token_usage,
             cost_usd=usage.cost_usd,
         )
@@ -419,7 +421,7 @@ def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> byte
 
     The delimiter's token and the confirmation words differ each time, so they are removed; no other text contains them.
     """
-    messages = [without(question.nonces, message.text) for message in question.messages]
+    messages = [replace_words(question.nonces, message.text) for message in question.messages]
     place = context.judge_workspace
     files = () if place is None else (place.sha256,)
     calls = tuple(call for message in context.messages for call in message.tool_calls)
@@ -434,4 +436,4 @@ def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> byte
 
 def _evidence(reply: str, question: RubricQuestion) -> str:
     """Return a reply as evidence without its random tokens, so that equal replies give equal rows."""
-    return shorten(without(question.nonces, reply, "…"), REPLY_KEPT)
+    return shorten(replace_words(question.nonces, reply, "…"), MAX_EVIDENCE)

@@ -33,7 +33,7 @@ _COUNT = lazy_pattern(r"\{\d+(?:,\d*)?\}", re.ASCII)
 _NAMED = lazy_pattern(r"\(\?<(?P<name>[A-Za-z_$][\w$]*)>")
 
 
-def translated(pattern: str, flags: str = "") -> str:
+def translate(pattern: str, flags: str = "") -> str:
     """Return the equivalent expression for `regex`.
 
     Args:
@@ -43,7 +43,7 @@ def translated(pattern: str, flags: str = "") -> str:
     Raises:
         ValueError: the pattern is not a valid expression.
     """
-    return _Translation(pattern, flags).translated()
+    return _Translation(pattern, flags).translate()
 
 
 class _Translation:
@@ -54,7 +54,7 @@ class _Translation:
         self._flags = flags
         self._at = 0
 
-    def translated(self) -> str:
+    def translate(self) -> str:
         # no full case folding: with `i`, ß must not match SS
         parts = ["(?V1-f)" if "i" in self._flags else "(?V1)"]
         while self._at < len(self._pattern):

@@ -65,7 +65,7 @@ _ANNOTATIONS = frozenset(
 )
 """Keywords that assert nothing by themselves, including those of OpenAPI."""
 
-MOST_STEPS = 300_000
+MAX_STEPS = 300_000
 """Maximum number of keywords applied to the parts of one value, which takes some seconds."""
 
 
@@ -111,18 +111,18 @@ class Schema:
         resource = _resource(self._documents[uri], self._draft)
         return self._registry.resolver(uri).in_subresource(resource)
 
-    def complaints(self, value: Json) -> tuple[str, ...] | Failure:
+    def errors(self, value: Json) -> tuple[str, ...] | Failure:
         """Return the errors of a value, as `$.items[0]: 'x' is not of type 'integer'`, or a Failure.
 
         The failure's code is `regex-timeout` if the searches took too long, and `schema-limit` if a value is too deeply
         nested, a number is too large, or there are too many values to check.
         """
-        token = _budget.set(_Budget(monotonic() + TIMEOUT_S, MOST_STEPS))
+        token = _budget.set(_Budget(monotonic() + TIMEOUT_S, MAX_STEPS))
         try:
             found = islice(self._validator.iter_errors(value), SHOWN)
             return tuple(excerpt(f"{excerpt(one.json_path, LIMIT // 2)}: {one.message}") for one in found)
         except _StepsError:
-            message = f"applying the schema to the value takes more than {MOST_STEPS:,} keywords"
+            message = f"applying the schema to the value takes more than {MAX_STEPS:,} keywords"
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {message}")
         except TimeoutError:
             return Failure("regex-timeout", f"the patterns of the JSON Schema took more than {TIMEOUT_S:g} s")
@@ -444,7 +444,7 @@ def _evolved(self: Any, **changes: Any) -> Any:
     return made(schema, registry=self._registry, _resolver=changes.get("_resolver", self._resolver))
 
 
-def _drafted(name: str, base: Any, specification: Specification[Any]) -> _Draft:
+def _make_draft(name: str, base: Any, specification: Specification[Any]) -> _Draft:
     keywords = {one: _counted(_KEYWORDS.get(one, keyword)) for one, keyword in base.VALIDATORS.items()}
     validator = extend(base, keywords)  # type: ignore[no-untyped-call]  # the stubs leave it open
     validator.evolve = _evolved
@@ -454,12 +454,12 @@ def _drafted(name: str, base: Any, specification: Specification[Any]) -> _Draft:
 _DRAFTS: Mapping[str, _Draft] = {
     one.name: one
     for one in (
-        _drafted("draft-03", Draft3Validator, specifications.DRAFT3),
-        _drafted("draft-04", Draft4Validator, specifications.DRAFT4),
-        _drafted("draft-06", Draft6Validator, specifications.DRAFT6),
-        _drafted("draft-07", Draft7Validator, specifications.DRAFT7),
-        _drafted("2019-09", Draft201909Validator, specifications.DRAFT201909),
-        _drafted(NEWEST, Draft202012Validator, specifications.DRAFT202012),
+        _make_draft("draft-03", Draft3Validator, specifications.DRAFT3),
+        _make_draft("draft-04", Draft4Validator, specifications.DRAFT4),
+        _make_draft("draft-06", Draft6Validator, specifications.DRAFT6),
+        _make_draft("draft-07", Draft7Validator, specifications.DRAFT7),
+        _make_draft("2019-09", Draft201909Validator, specifications.DRAFT201909),
+        _make_draft(NEWEST, Draft202012Validator, specifications.DRAFT202012),
     )
 }
 _URIS = {

@@ -93,7 +93,7 @@ def containers(text: str) -> Iterator[Json]:
         try:
             value, end = decode(lineless, start)
         except RecursionError:  # skip it as a whole, since nothing inside is outermost
-            at, end = _behind_nest(text, start)
+            at, end = _skip_nest(text, start)
         except ValueError as error:  # without `pos`: a number with more digits than Python reads
             end = getattr(error, "pos", start)
         found = isinstance(value, list | dict) and not refused
@@ -108,7 +108,7 @@ def containers(text: str) -> Iterator[Json]:
 _BRACKETS = lazy_pattern(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 
 
-def _behind_nest(text: str, start: int) -> tuple[int, int]:
+def _skip_nest(text: str, start: int) -> tuple[int, int]:
     """Return where to continue the search after a nest at `start`, and how far the text was read.
 
     The search continues after the bracket at `start`, or if it is never closed, at the first bracket that is.

@@ -45,9 +45,9 @@ def compiled(pattern: str, flags: str = "") -> Pattern[str]:
 
     try:
         if JAVASCRIPT in flags:
-            from agentv.matching.ecma import translated  # imported here, since few patterns are
+            from agentv.matching.ecma import translate  # imported here, since few patterns are
 
-            pattern, flags = translated(pattern, flags.replace(JAVASCRIPT, "")), "i" if "i" in flags else ""
+            pattern, flags = translate(pattern, flags.replace(JAVASCRIPT, "")), "i" if "i" in flags else ""
         bits = 0
         for letter in flags:
             bits |= getattr(regex, FLAGS[letter])

@@ -55,7 +55,7 @@ def append(directory: str, exam_row: ExamRow, system: Appending = APPENDING) -> 
     try:
         with _opened(path, system) as log:
             size = log.disk.stat(log.descriptor).st_size
-            log.write(_before(log, size) + line_of(exam_row))
+            log.write(_line_prefix(log, size) + line_of(exam_row))
             if size == 0:
                 sync_directory(log.disk, path.parent)
             return tuple(log.notes)
@@ -142,7 +142,7 @@ def _was_replaced(log: _OpenLog) -> bool:
     return (ours.st_dev, ours.st_ino) != (there.st_dev, there.st_ino)
 
 
-def _before(log: _OpenLog, size: int) -> bytes:
+def _line_prefix(log: _OpenLog, size: int) -> bytes:
     """Return the bytes to write before the row so that it is a line of its own; move an incomplete line away."""
     start, tail = _tail(log, size)
     text = tail.removeprefix(BOM) if start == 0 else tail

@@ -63,8 +63,13 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
         written += disk.write(descriptor, data[written:])
 
 
-def put(
-    disk: Disk, path: Path, fill: Callable[[int], None], *, mode: int = 0o666, still: Callable[[], bool] = lambda: True
+def replace_file(
+    disk: Disk,
+    path: Path,
+    fill: Callable[[int], None],
+    *,
+    mode: int = 0o666,
+    may_replace: Callable[[], bool] = lambda: True,
 ) -> bool:
     """Create or replace a file atomically; return whether that was done.
 
@@ -73,7 +78,7 @@ def put(
         path: path of the file.
         fill: writes the content, given a descriptor.
         mode: mode bits of the new file.
-        still: returns whether the new file may take its place; called after it is written.
+        may_replace: returns whether the new file may take its place; called after it is written.
 
     Raises:
         OSError: the system refuses; the new file is then removed.
@@ -87,7 +92,7 @@ def put(
             fill(descriptor)
         finally:
             disk.close(descriptor)
-        done = still()
+        done = may_replace()
         if done:
             disk.replace(new, path)
         else:
@@ -129,7 +134,7 @@ def texts_directory(home: Path) -> Path:
     return home / ".agentv" / "exams"
 
 
-def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
+def store_texts(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
     """Store the texts of an exam. Texts that are already stored are left alone.
 
     Raises:
@@ -139,14 +144,14 @@ def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
     try:
         disk.make_directory(directory)
         if not (directory / ".gitignore").exists():  # users may have changed it
-            _keep(disk, directory / ".gitignore", b"*\n")
+            _store(disk, directory / ".gitignore", b"*\n")
         for data in texts.values():
-            _keep(disk, directory / hashlib.sha256(data).hexdigest(), data)
+            _store(disk, directory / hashlib.sha256(data).hexdigest(), data)
     except OSError as error:
         raise store_error("write", directory, error) from error
 
 
-def kept(home: Path, sha256: str) -> bytes | None:
+def stored_text(home: Path, sha256: str) -> bytes | None:
     """Return a text by its digest, or None if it is not stored here, or is damaged."""
     if not sha256.isalnum():  # it comes from a log and becomes part of a path
         return None
@@ -157,9 +162,9 @@ def kept(home: Path, sha256: str) -> bytes | None:
     return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
 
-def _keep(disk: Disk, path: Path, data: bytes) -> None:
+def _store(disk: Disk, path: Path, data: bytes) -> None:
     """Write a file, unless it already has this content: a power cut or the examined agent may have changed it."""
     with suppress(FileNotFoundError):
         if disk.stat_at(path).st_size == len(data) and not path.is_symlink() and path.read_bytes() == data:
             return
-    put(disk, path, lambda descriptor: write_all(disk, descriptor, data), mode=0o600)
+    replace_file(disk, path, lambda descriptor: write_all(disk, descriptor, data), mode=0o600)

@@ -175,7 +175,7 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: GateEvidence) -> 
     return tuple(found)
 
 
-def is_whole(row: ExamRow) -> bool:
+def is_complete(row: ExamRow) -> bool:
     """Return whether a row can be evidence: of the whole exam, fully judged, on its own model, with its hash."""
     return not row.partial and row.prompt_sha256 is not None and row.total > 0 and not row.errored
 
@@ -188,7 +188,7 @@ def status_evidence(meta: PromptMeta, rows: Sequence[ExamRow], now: Mapping[str,
         rows: rows of its log, oldest first.
         now: path → current SHA-256 of everything that the exam depends on.
     """
-    whole = [row for row in rows if is_whole(row)]
+    whole = [row for row in rows if is_complete(row)]
     ready = meta.status == "ready"
     good = [row for row in whole if row.all_passed] if ready else whole
     same = [row for row in good if is_current(row, now)]
@@ -206,7 +206,7 @@ def _last(rows: Sequence[ExamRow]) -> ExamRow | None:
 
 def _not_attempted(evidence: GateEvidence) -> Iterable[GateRefusal]:
     """Yield why a prompt cannot be `tested`: it needs a complete attempt with the current text, passed or not."""
-    whole = [row for row in evidence.rows if is_whole(row)]
+    whole = [row for row in evidence.rows if is_complete(row)]
     if any(is_current(row, evidence.now) for row in whole):
         return
     if whole:
@@ -222,7 +222,7 @@ def _not_passed(evidence: GateEvidence) -> Iterable[GateRefusal]:
     if not evidence.rows:
         return
     last = evidence.rows[-1]
-    if not is_whole(last):
+    if not is_complete(last):
         yield GateRefusal(NO_EVIDENCE, f"its most recent exam ({last.ts}) does not count", (_why_incomplete(last),))
     elif not is_current(last, evidence.now):
         yield _stale(last, evidence.now)

@@ -15,7 +15,7 @@ from typing import Any
 
 from agentv.errors import StoreError
 from agentv.model.suite.exam import PromptStatus
-from agentv.prompts.disk import DISK, Disk, put, sync_directory, sync_file, write_all
+from agentv.prompts.disk import DISK, Disk, replace_file, sync_directory, sync_file, write_all
 from agentv.user_code.files import store_error
 
 _STATUS = re.compile(
@@ -135,7 +135,7 @@ def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> boo
         now = disk.stat_at(path)
         return all(getattr(before, key) == getattr(now, key) for key in ("st_dev", "st_ino", "st_size", "st_mtime_ns"))
 
-    done = put(disk, path, fill, mode=0o600, still=is_same)
+    done = replace_file(disk, path, fill, mode=0o600, may_replace=is_same)
     if done:
         sync_directory(disk, path.parent)
     return done

@@ -22,7 +22,7 @@ from agentv.errors import LoadError, UsageError
 from agentv.model.suite.exam import Exam, ExamRow
 from agentv.model.suite.library import TextChange
 from agentv.prompts.appending import append
-from agentv.prompts.disk import keep
+from agentv.prompts.disk import store_texts
 from agentv.prompts.gates import digests, prompt_sha256
 from agentv.stats.intervals.proportion import Classified
 from doubles.loading import repository
@@ -121,7 +121,7 @@ class Desk:
         exam = self.examined.suite.exam
         files = digests(exam.texts)
         if keeps:
-            keep(texts_home(exam.directory), exam.texts)
+            store_texts(texts_home(exam.directory), exam.texts)
         row = ExamRow(
             ts="2026-11-22T08:35:00Z",
             all_passed=passed,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.engine.dependency_order import DependencyScheduler, OnDemandScheduler, parted
+from agentv.engine.dependency_order import DependencyScheduler, OnDemandScheduler, split_completed
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.model.run.events import RunFinished, TrialFinished
@@ -206,9 +206,9 @@ def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is
     cases = [case(name, conversation_id="x" if name in "de" else None) for name in "abcdef"]
     plan = Plan([linked(*cases, needs={"a": ["c"], "b": ["a"], "d": ["b"]}), linked(case("z"))], PlanSettings())
     keys = [trial.key for trial in plan]
-    assert parted(plan, {key for number, key in enumerate(keys) if number != 2}, 0)[0] == keys[5:]
-    assert parted(plan, set(keys), 0)[0] == keys
-    assert parted(plan, set(keys[:5]), 0)[0] == keys[:5]
+    assert split_completed(plan, {key for number, key in enumerate(keys) if number != 2}, 0)[0] == keys[5:]
+    assert split_completed(plan, set(keys), 0)[0] == keys
+    assert split_completed(plan, set(keys[:5]), 0)[0] == keys[:5]
 
 
 class CountedCases(tuple[Case, ...]):
@@ -227,11 +227,11 @@ def test_what_stands_and_what_does_not_is_found_in_one_pass():
     plan = Plan((replace(linked(), cases=cases, links={}),), PlanSettings())
     keys = [trial.key for trial in plan]
     CountedCases.passes = 0
-    done, others = parted(plan, {keys[0], keys[2]}, most=2)
+    done, others = split_completed(plan, {keys[0], keys[2]}, most=2)
     assert (done, [trial.key for trial in others]) == ([keys[0], keys[2]], [keys[1], keys[3]])
     assert CountedCases.passes == 1
-    assert parted(plan, {keys[0]}, most=2) == ([keys[0]], None)
-    assert parted(plan, set(), most=4)[1] == list(plan)
+    assert split_completed(plan, {keys[0]}, most=2) == ([keys[0]], None)
+    assert split_completed(plan, set(), most=4)[1] == list(plan)
 
 
 def asked_for(suite, *asks):

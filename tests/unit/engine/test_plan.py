@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.engine.draws import Draws
-from agentv.engine.plan import Plan, PlanSettings, draw, everyone, trial_key
+from agentv.engine.plan import Plan, PlanSettings, draw, every_case, trial_key
 from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.values.message import Message
@@ -102,13 +102,13 @@ def test_chosen_cases_bring_along_what_they_need():
     plan = Plan([several], PlanSettings(chosen=lambda one: one.id in "ab"))
     assert [one for _, one, _ in order(plan)] == ["a", "b", "c", "d"]
     assert plan.counts() == (4, 4)
-    assert list(plan.added()) == ["c", "d"]
+    assert list(plan.added_dependencies()) == ["c", "d"]
 
 
 def test_a_limit_brings_along_what_the_first_ones_need():
     plan = Plan([linked(*map(case, "abcd"), needs={"a": "d"})], PlanSettings(limit=2))
     assert [one for _, one, _ in order(plan)] == ["a", "b", "d"]
-    assert list(plan.added()) == ["d"]
+    assert list(plan.added_dependencies()) == ["d"]
 
 
 PROMPTS = {"brief": "Brief one", "long": None}
@@ -168,7 +168,7 @@ def sampled_suite(names, path="/repo/a.eval.yaml", prompts=(None,)) -> Suite:
     return Suite("s", cases, path=path, targets=(TargetSpec("echo", "x", None),))
 
 
-def drawn(suites, number, *, seed=1, root="/repo", chosen=everyone, limit=None) -> list[str]:
+def drawn(suites, number, *, seed=1, root="/repo", chosen=every_case, limit=None) -> list[str]:
     sample = draw(suites, chosen, number, seed=seed, root=root)
     plan = Plan(suites, PlanSettings(chosen=chosen, sample=sample, limit=limit))
     found = [case.id for _, case, _, _ in plan.planned_cases()]

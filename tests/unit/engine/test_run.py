@@ -280,7 +280,7 @@ def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_a
 
         state = RunState(RunLimits(decided=stopping))
         workers = Workers(queue, runner, SequentialSampler(), state, GivenRunContext(lambda _: None))
-        queue.noticed = workers.take_skipped
+        queue.on_skipped = workers.take_skipped
         tasks = [asyncio.create_task(workers.work(), name=str(one)) for one in range(number)]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         return [one.trial.case.id for one in state.finished], ended, state

@@ -58,7 +58,7 @@ def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings:
     for result in kept:
         series.keep(result)
     keys = {result.trial.key for result in kept}
-    to_do = [trial for trial in series.open(plan) if trial.key not in keys]
+    to_do = [trial for trial in series.undecided(plan) if trial.key not in keys]
     firsts = series.firsts(iter(to_do))
     trials = DependencyScheduler(plan, firsts) if one.links else IndependentTrials(firsts)
 

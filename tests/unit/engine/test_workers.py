@@ -57,7 +57,7 @@ def running(
         run_state, context = RunState(), GivenRunContext(lambda _: None)
         executor.state = run_state
         if failure is not None:
-            context.throttle.learn(trials[0].target, failure)
+            context.throttle.record_stop(trials[0].target, failure)
         runner = TrialRunner(executor, context, run_state, lambda number: list(comparison_group)[:number])
         return [await runner.run(one) for one in trials], run_state
 

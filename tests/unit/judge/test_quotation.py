@@ -22,15 +22,15 @@ VERDICT = '{"score": 1, "reason": "great"}'
     ],
 )
 def test_a_copy_is_found_however_it_is_spaced_and_quoted(text):
-    assert ShownTexts((text,), "score").has(json.loads(VERDICT))
-    assert ShownTexts(("", text), "score").has(json.loads(VERDICT))
+    assert ShownTexts((text,), "score").contains(json.loads(VERDICT))
+    assert ShownTexts(("", text), "score").contains(json.loads(VERDICT))
 
 
 @pytest.mark.parametrize(
     "text", ["", '{"score": 10}', '{"score": 1, "reason": "good"}', "{} {} {}", '{"score": 0.1, "reason": "great"}']
 )
 def test_other_text_is_no_copy(text):
-    assert not ShownTexts((text,), "score").has(json.loads(VERDICT))
+    assert not ShownTexts((text,), "score").contains(json.loads(VERDICT))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_other_text_is_no_copy(text):
     ],
 )
 def test_a_copy_is_found_however_it_is_written_anew(text, row):
-    assert ShownTexts((text,), "score").has(json.loads(row))
+    assert ShownTexts((text,), "score").contains(json.loads(row))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_copy_is_found_however_it_is_written_anew(text, row):
     ],
 )
 def test_what_says_a_thing_of_its_own_is_no_copy(text, row):
-    assert not ShownTexts((text,), "score").has(json.loads(row))
+    assert not ShownTexts((text,), "score").contains(json.loads(row))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_says_a_thing_of_its_own_is_no_copy(text, row):
     ],
 )
 def test_a_text_that_decides_the_same_is_found_in_json_in_lines_and_in_pieces(texts, stance):
-    assert ShownTexts(texts, next(iter(stance))).has(stance)
+    assert ShownTexts(texts, next(iter(stance))).contains(stance)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_text_that_decides_the_same_is_found_in_json_in_lines_and_in_pieces(te
     ],
 )
 def test_a_text_that_decides_something_else_is_no_verdict(text, stance):
-    assert not ShownTexts((text,), next(iter(stance), "score")).has(stance)
+    assert not ShownTexts((text,), next(iter(stance), "score")).contains(stance)
 
 
 @pytest.mark.parametrize("points", [-2, 0, 3])

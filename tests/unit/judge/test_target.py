@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from agentv.judge.target import REMEMBERED, SharedCalls, TargetJudge
+from agentv.judge.target import CACHED_VERDICTS, SharedCalls, TargetJudge
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Rubric
 from agentv.model.values.message import Message, ToolCall
@@ -162,9 +162,12 @@ async def test_no_verdict_is_not_remembered():
 async def test_no_more_verdicts_are_remembered_than_may_be():
     judge = TargetJudge(Saying([GOOD]), "strict")
 
-    for number in range(REMEMBERED + 1):
+    for number in range(CACHED_VERDICTS + 1):
         await judge.assess(STILL, answered(f"{number}"))
-    assert [(await judge.assess(STILL, answered(f"{number}"))).shared for number in (REMEMBERED, 0)] == [True, False]
+    assert [(await judge.assess(STILL, answered(f"{number}"))).shared for number in (CACHED_VERDICTS, 0)] == [
+        True,
+        False,
+    ]
 
 
 def test_what_the_target_is_asked():
@@ -371,4 +374,4 @@ async def test_a_call_that_raises_raises_for_all_and_is_forgotten():
     for task in tasks:
         with pytest.raises(ValueError, match="broken"):
             await task
-    assert (await shared.once(b"k", calls), shared._flights) == (("yes", False), {})
+    assert (await shared.once(b"k", calls), shared._running) == (("yes", False), {})

@@ -83,7 +83,7 @@ ISSUES = [
 
 @pytest.mark.parametrize(("schema", "value", "valid"), VALUES)
 def test_values(schema, value, valid):
-    assert (Schema(schema).complaints(value) == ()) is valid
+    assert (Schema(schema).errors(value) == ()) is valid
     assert [issue.message for issue in Schema(schema).validate("value") if not issue.warning] == []
 
 
@@ -118,6 +118,6 @@ def test_files_that_a_schema_refers_to(schema):
     base = "file:///s/order.json"
     found = Schema(schema, base=base, files=files_of(schema, base, FILES.get))
     assert list(found.validate("value")) == []
-    assert found.complaints([{"a": 1}]) == ("$[0]: 'b' is a dependency of 'a'",)
-    assert found.complaints([{"p": 0.005}]) == ("$[0].p: 0.005 is not a multiple of 0.01",)
-    assert found.complaints([{"p": 19.99}]) == ()
+    assert found.errors([{"a": 1}]) == ("$[0]: 'b' is a dependency of 'a'",)
+    assert found.errors([{"p": 0.005}]) == ("$[0].p: 0.005 is not a multiple of 0.01",)
+    assert found.errors([{"p": 19.99}]) == ()

@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from agentv.errors import StoreError
-from agentv.prompts.disk import Disk, keep, kept, put, texts_directory
+from agentv.prompts.disk import Disk, replace_file, store_texts, stored_text, texts_directory
 from doubles.faulty_disk import FullDisk, failing, refusing
 
 TEXTS = {"prompt.md": b"Greet {{ name }}.\n", "eval.yml": b"cases: []\n"}
@@ -21,19 +21,19 @@ def names(home) -> set[str]:
 
 
 def test_a_text_that_a_power_cut_has_shortened_is_none_and_is_written_again(tmp_path):
-    keep(tmp_path, TEXTS)
+    store_texts(tmp_path, TEXTS)
     digest = sha(TEXTS["prompt.md"])
     (texts_directory(tmp_path) / digest).write_bytes(b"")
-    assert kept(tmp_path, digest) is None
-    keep(tmp_path, TEXTS)
-    assert kept(tmp_path, digest) == TEXTS["prompt.md"]
+    assert stored_text(tmp_path, digest) is None
+    store_texts(tmp_path, TEXTS)
+    assert stored_text(tmp_path, digest) == TEXTS["prompt.md"]
 
 
 @pytest.mark.parametrize("digest", ["../../secret", "\0", ""])
 def test_what_is_no_digest_finds_nothing(tmp_path, digest):
-    keep(tmp_path, TEXTS)
+    store_texts(tmp_path, TEXTS)
     (tmp_path / "secret").write_text("x")
-    assert kept(tmp_path, digest) is None
+    assert stored_text(tmp_path, digest) is None
 
 
 def test_whatever_call_fails_once_no_text_is_kept_in_part(tmp_path):
@@ -42,7 +42,7 @@ def test_whatever_call_fails_once_no_text_is_kept_in_part(tmp_path):
         home = tmp_path / str(place)
         disk = failing(place)
         try:
-            keep(home, TEXTS, disk)
+            store_texts(home, TEXTS, disk)
         except StoreError:
             found = names(home) if texts_directory(home).exists() else set()
             assert found <= {".gitignore", *map(sha, TEXTS.values())}, disk.calls
@@ -55,19 +55,19 @@ def test_whatever_call_fails_once_no_text_is_kept_in_part(tmp_path):
 
 def test_a_full_disk_and_one_that_may_not_be_written_are_told(tmp_path):
     with pytest.raises(StoreError, match=r"cannot write .*exams: no space left on the disk"):
-        keep(tmp_path, TEXTS, FullDisk(10))
+        store_texts(tmp_path, TEXTS, FullDisk(10))
     with pytest.raises(StoreError, match="the file system is read-only"):
-        keep(tmp_path, TEXTS, refusing(errno.EROFS, "make_directory"))
+        store_texts(tmp_path, TEXTS, refusing(errno.EROFS, "make_directory"))
 
 
 def test_two_processes_that_keep_the_same_text_do_not_meet(tmp_path):
     class Other(Disk):
         def replace(self, new, path):
             if not path.exists():
-                keep(tmp_path, TEXTS)
+                store_texts(tmp_path, TEXTS)
             super().replace(new, path)
 
-    keep(tmp_path, TEXTS, Other())
+    store_texts(tmp_path, TEXTS, Other())
     assert names(tmp_path) == {".gitignore", *map(sha, TEXTS.values())}
 
 
@@ -77,5 +77,5 @@ def test_an_interrupt_leaves_nothing_of_a_new_file(tmp_path):
 
     (tmp_path / "log").write_text("old")
     with pytest.raises(KeyboardInterrupt):
-        put(Disk(), tmp_path / "log", fill)
+        replace_file(Disk(), tmp_path / "log", fill)
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("log", "old")]

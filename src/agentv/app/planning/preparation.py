@@ -21,7 +21,7 @@ from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
 from agentv.authoring.source.nearest import did_you_mean, nearest_first
-from agentv.engine.plan import Plan, PlanSettings, compares, draw, everyone
+from agentv.engine.plan import Plan, PlanSettings, compares, draw, every_case
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.redaction import SHORTEST
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
@@ -120,7 +120,7 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
             hint = did_you_mean(name, known) or (f"the prompts are {listed}" if known else "no suite has prompts")
             raise UsageError(f"--prompt {name}: no suite has this prompt", hint)
     check_gates(suites, ends_early=settings.until is not None or settings.against is not None)
-    chosen = settings.selects if settings.narrows else everyone
+    chosen = settings.selects if settings.narrows else every_case
     drawn = None
     if settings.sample is not None:
         drawn = draw(suites, chosen, settings.sample, seed=settings.seed or 0, root=root_of(suites))
@@ -213,7 +213,7 @@ def _prepared(
 
 def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Iterator[str]:
     """Yield notes about the plan and about how its files were read."""
-    if added := list(plan.added()):
+    if added := list(plan.added_dependencies()):
         yield f"{plural(len(added), 'case')} added as dependencies: {_first_names(added)}"
     for suite in plan.suites:
         if suite.exam is not None and next(plan.planned(suite), None) is None:

@@ -69,7 +69,7 @@ def append_to_log(attempt: ExamAttempt) -> ExamAttempt:
     exam = attempt.exam
     notes: tuple[str, ...] = ()
     try:
-        disk.keep(texts_home(exam.directory), exam.texts)
+        disk.store_texts(texts_home(exam.directory), exam.texts)
     except StoreError as error:
         notes = (f"{error}; 'agentv prompt diff' cannot show what changed",)
     try:

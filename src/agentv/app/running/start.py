@@ -195,7 +195,7 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
 
 def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler) -> EarlierTrials:
     """Read the planned trials that are done, and report their results to the sink."""
-    from agentv.engine.dependency_order import parted
+    from agentv.engine.dependency_order import split_completed
     from agentv.store.rows.results import result_of  # only needed on resume
 
     prepared, index = run.prepared, run.directory.path / INDEX
@@ -213,7 +213,7 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
 
     def planned(finished: Container[str]) -> Container[str]:
         nonlocal pending, results
-        keys, pending = parted(prepared.plan, finished, MAX_HELD)
+        keys, pending = split_completed(prepared.plan, finished, MAX_HELD)
         results = dict.fromkeys(keys)
         return results
 
@@ -258,10 +258,10 @@ def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: Se
 def _pending(prepared: Prepared, earlier: EarlierTrials, sampler: SequentialSampler) -> Iterator[Trial]:
     planned: Iterable[Trial] | None = earlier.pending if prepared.draws is None else None
     if planned is None:
-        planned = prepared.plan if prepared.draws is None else prepared.draws.to_come
+        planned = prepared.plan if prepared.draws is None else prepared.draws.pending
         if earlier.results:
             planned = (trial for trial in planned if trial.key not in earlier.results)
-    pending = sampler.open(planned)
+    pending = sampler.undecided(planned)
     chosen = prepared.chosen
     return pending if chosen is None else (trial for trial in pending if trial.key in chosen)
 

@@ -133,7 +133,7 @@ def _whole_json(output: str | None, schema: Schema | None) -> Grade:
         return Grade.of(False, text, f"{value.reason}: {excerpt(output, 120)}")
     if schema is None:
         return Grade.of(True, text, _shape(value))
-    complaints = schema.complaints(value)
+    complaints = schema.errors(value)
     if isinstance(complaints, Failure):
         return Grade.errored(complaints.code, complaints.message)
     return Grade.of(not complaints, text, excerpt("; ".join(complaints)) if complaints else _shape(value))
@@ -147,7 +147,7 @@ def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
             return Grade.errored(
                 "schema-limit", f"none of the first {place:,} JSON values matches; the others were not checked"
             )
-        complaints = schema.complaints(value)
+        complaints = schema.errors(value)
         if isinstance(complaints, Failure):
             return Grade.errored(complaints.code, complaints.message)
         if not complaints:

@@ -67,17 +67,17 @@ class AdmissionQueue(Struct, Generic[C, T]):
             return self._closed
         entry: _Entry[C, T] = _Entry(place, call, asyncio.get_running_loop().create_future())
         insort(self._entries, entry)
-        self.look()
+        self.decide_all()
         try:
             return await entry.outcome
         except asyncio.CancelledError:
             if entry.outcome.done() and not entry.outcome.cancelled():
                 self.give_back(call, entry.outcome.result())
             self._entries = [one for one in self._entries if one is not entry]
-            self.look()
+            self.decide_all()
             raise
 
-    def look(self) -> None:
+    def decide_all(self) -> None:
         """Decide about all waiting calls, because something has changed."""
         self._forget_timer()
         staying: list[_Entry[C, T]] = []
@@ -96,7 +96,7 @@ class AdmissionQueue(Struct, Generic[C, T]):
                 break
         self._entries = staying
         if soonest < inf:
-            self._timer = asyncio.get_running_loop().call_later(soonest, self.look)
+            self._timer = asyncio.get_running_loop().call_later(soonest, self.decide_all)
 
     def close(self, outcome: T) -> None:
         """Admit no more calls: all waiting and future ones get this outcome."""

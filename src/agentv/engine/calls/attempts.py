@@ -11,7 +11,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.calls.pacing import Permit
-from agentv.engine.calls.retry_policy import INTERRUPTED, PROBE_S, Again, GiveUp, Tries, decide, is_limited, patience_s
+from agentv.engine.calls.retry_policy import (
+    INTERRUPTED,
+    PROBE_S,
+    GiveUp,
+    RetryAfter,
+    Tries,
+    decide,
+    is_limited,
+    patience_s,
+)
 from agentv.engine.calls.server_limiter import Waiter
 from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
@@ -79,7 +88,7 @@ class RetriedCall(Struct, Generic[A]):
         while True:
             permit = await self._admitted()
             if isinstance(permit, Failure):
-                return self._given_up(permit, GiveUp()), 0.0
+                return self._final_failure(permit, GiveUp()), 0.0
             began = _now()
             if failed is not None:
                 self._record_attempt(*failed, began)
@@ -93,10 +102,10 @@ class RetriedCall(Struct, Generic[A]):
                 self.attempts += outcome.attempts  # retries by the target itself, after a worker died
             limited = is_limited(outcome)
             self._tries = Tries(self._tries.failed + (not limited), self._tries.limited + limited)
-            outcome = self._bounded(outcome, ended)
+            outcome = self._with_limited_wait(outcome, ended)
             decision = self._decision(outcome, ended)
             if isinstance(decision, GiveUp):
-                return self._given_up(outcome, decision), ended - began
+                return self._final_failure(outcome, decision), ended - began
             failed = (outcome, began, ended)
             if channel.limiter is not None and is_limited(outcome):
                 channel.limiter.retry_at = ended + decision.after_s
@@ -165,7 +174,7 @@ class RetriedCall(Struct, Generic[A]):
                 self.reservation.settle(ended)
         return ended
 
-    def _bounded(self, failure: Failure, now: float) -> Failure:
+    def _with_limited_wait(self, failure: Failure, now: float) -> Failure:
         """Return the failure, changed if the server asks for a longer wait than the call has left.
 
         The call is then retried once after `PROBE_S`; if the server asks for a long wait again, the target is stopped.
@@ -178,13 +187,13 @@ class RetriedCall(Struct, Generic[A]):
             return failure
         reason = f"the server asks to wait {retry_after_s:g} s, but the call has {max(left_s, 0):.3g} s left"
         message = f"{failure.message}; {reason}"
-        if limiter.is_shut:
+        if limiter.refused_retry:
             return replace(failure, message=message, stops=True)
         if limiter.is_first_refusal():
             self.channel.news.pause(self.channel.spec, f"{message}; retrying once in {PROBE_S:g} s")
         return replace(failure, message=message, retry_after_s=PROBE_S)
 
-    def _decision(self, failure: Failure, now: float) -> Again | GiveUp:
+    def _decision(self, failure: Failure, now: float) -> RetryAfter | GiveUp:
         channel = self.channel
         if isinstance(failure, CallFailure) and failure.stops:
             return GiveUp()
@@ -210,7 +219,7 @@ class RetriedCall(Struct, Generic[A]):
         """Return a context that pauses the caller's deadline if the call waits for a limit of the server."""
         return self._outer_deadline.held(_now) if limited and self._outer_deadline is not None else nullcontext()
 
-    def _given_up(self, failure: Failure, decision: GiveUp) -> Failure:
+    def _final_failure(self, failure: Failure, decision: GiveUp) -> Failure:
         message = f"{failure.message}; {decision.why}" if decision.why else failure.message
         if isinstance(failure, CallFailure):
             return replace(failure, message=message, attempts=tuple(self.attempts))

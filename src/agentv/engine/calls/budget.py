@@ -27,7 +27,7 @@ from agentv.model.values.formatting import money
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import UNKNOWN, Amount, BudgetUse, Ceiling, TokenUsage
 
-_UNASKED = frozenset({"connection", "missing-key", "target-stopped", "interrupted"})
+_UNPROCESSED = frozenset({"connection", "missing-key", "target-stopped", "interrupted"})
 """Codes of failed calls that no server processed."""
 
 _ROUNDING = 1e-12
@@ -73,7 +73,7 @@ class Budget(Struct):
         self.spent += taken
 
 
-class Experience(Struct):
+class ObservedCost(Struct):
     """Observed cost of the calls of one target whose settings do not report a ceiling.
 
     Attributes:
@@ -141,7 +141,7 @@ def _needed(most: float | None, largest: float | None, left: float, alone: bool)
 def is_free(failure: Failure) -> bool:
     """Return whether no server processed a call: it was refused with an HTTP error, or no connection was made."""
     status = failure.status if isinstance(failure, CallFailure) else None
-    return (status is not None and status >= HTTPStatus.BAD_REQUEST) or failure.code in _UNASKED
+    return (status is not None and status >= HTTPStatus.BAD_REQUEST) or failure.code in _UNPROCESSED
 
 
 def _total(usage: TokenUsage | None) -> int | None:
@@ -151,7 +151,7 @@ def _total(usage: TokenUsage | None) -> int | None:
     return max((one for one in (usage.total, parts) if one is not None), default=None)  # a total of 0 may be wrong
 
 
-def exhausted(budget: Budget, need: Amount, name: str, *, limited: bool = True) -> str:
+def refusal_message(budget: Budget, need: Amount, name: str, *, limited: bool = True) -> str:
     """Return why a call of the target `name` is not made. `limited`: the target has a setting `max_tokens`."""
     of_usd = budget.usd is not None and need.usd > budget.left.usd + _ROUNDING
     if of_usd:
@@ -175,7 +175,7 @@ class TargetSpend(Struct):
 
     budget_limiter: BudgetLimiter
     name: str
-    experience: Experience = field(default_factory=Experience)
+    observed: ObservedCost = field(default_factory=ObservedCost)
     limited: bool = True
 
 
@@ -189,7 +189,7 @@ class Reservation(Struct):
     @property
     def need(self) -> Amount:
         """The amount that an attempt needs, as far as known now."""
-        return self.target_spend.experience.need(self.ceiling, self.target_spend.budget_limiter.budget)
+        return self.target_spend.observed.need(self.ceiling, self.target_spend.budget_limiter.budget)
 
     def try_reserve(self) -> bool:
         """Reserve the amount for the next attempt if possible without waiting; return whether it was."""
@@ -210,7 +210,7 @@ class Reservation(Struct):
     def hold(self, need: Amount) -> None:
         """Hold this amount for the running attempt."""
         self._held = need
-        self.target_spend.experience.underway += 1
+        self.target_spend.observed.underway += 1
         self.target_spend.budget_limiter.budget.hold(need)
 
     def give_back(self) -> None:
@@ -220,8 +220,8 @@ class Reservation(Struct):
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
         """Replace the reservation with the cost of the ended attempt; None: it was cancelled."""
         target_spend = self.target_spend
-        taken, budget = target_spend.experience.taken(self.ceiling, outcome), target_spend.budget_limiter.budget
-        if target_spend.experience.unpriced and budget.usd is not None and budget.tokens is None:
+        taken, budget = target_spend.observed.taken(self.ceiling, outcome), target_spend.budget_limiter.budget
+        if target_spend.observed.unpriced and budget.usd is not None and budget.tokens is None:
             target_spend.budget_limiter.cannot_count(target_spend.name)
         self._settled(taken)
 
@@ -232,7 +232,7 @@ class Reservation(Struct):
     def _settled(self, taken: Amount) -> None:
         reserved, self._held = self._held, None
         if reserved is not None:
-            self.target_spend.experience.underway -= 1
+            self.target_spend.observed.underway -= 1
             self.target_spend.budget_limiter.settle(reserved, taken)
 
 
@@ -274,8 +274,8 @@ class BudgetLimiter:
             known = UNKNOWN  # from earlier processes; not for embeddings, which are stored one text at a time
             if kind == "answers":
                 known = self._largest.get(spec.name) or self._largest.get("", UNKNOWN)
-            experience = Experience(known.usd, known.tokens)
-            found = TargetSpend(self, spec.name, experience, hasattr(spec.settings, "max_tokens"))
+            observed = ObservedCost(known.usd, known.tokens)
+            found = TargetSpend(self, spec.name, observed, hasattr(spec.settings, "max_tokens"))
             self._spends[key, kind] = found
         return found
 
@@ -287,13 +287,13 @@ class BudgetLimiter:
     def settle(self, reserved: Amount, taken: Amount) -> None:
         """Replace the reservation of an ended call with its cost, and decide about waiting calls."""
         self.budget.settle(reserved, taken)
-        self._queue.look()
+        self._queue.decide_all()
 
     def cannot_count(self, name: str) -> None:
         """Make no more calls: one used tokens of unknown price, so that a limit in dollars cannot be enforced."""
         message = f"'{name}' does not report what its calls cost, so a budget in dollars cannot be enforced"
         self._uncounted = self._uncounted or f"{message}; use a budget in tokens (--budget-tokens)"
-        self._queue.look()
+        self._queue.decide_all()
 
     def close(self) -> None:
         """Release all waiting calls."""
@@ -308,7 +308,7 @@ class BudgetLimiter:
         """Yield targets whose calls did not report what the budget counts: name, and `usd` or `tokens`."""
         limited = [name for name in ("usd", "tokens") if getattr(self.budget, name) is not None]
         for one in self._spends.values():
-            yield from ((one.name, name) for name in limited if name in one.experience.silent)
+            yield from ((one.name, name) for name in limited if name in one.observed.silent)
 
     def _decision(self, reservation: Reservation) -> Amount | Failure | Wait:
         """Return the amount reserved for a call, or Wait while others are running, or else a Failure."""
@@ -319,7 +319,7 @@ class BudgetLimiter:
         if self._uncounted is None and self.budget.underway:
             return Wait()
         spend = reservation.target_spend
-        why = self._uncounted or exhausted(self.budget, need, spend.name, limited=spend.limited)
+        why = self._uncounted or refusal_message(self.budget, need, spend.name, limited=spend.limited)
         self.refused = self.refused or why
         return Failure(UNAFFORDABLE, why)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 
 
-def by_chance() -> float:
+def random_fraction() -> float:
     """Return a random number, 0..1."""
     import random
 
@@ -48,7 +48,7 @@ class CallThrottle(Struct):
     """
 
     workers: int = DEFAULT_WORKERS
-    chance: Callable[[], float] = by_chance
+    chance: Callable[[], float] = random_fraction
     budget_limiter: BudgetLimiter | None = None
     stops: CircuitBreaker = field(default_factory=CircuitBreaker)
     news: CallNews = field(default_factory=CallNews)
@@ -59,7 +59,7 @@ class CallThrottle(Struct):
     _sleeper: InterruptibleSleep = field(default_factory=InterruptibleSleep)
     _model_channels: dict[tuple[int, str], TargetChannel] = {}
 
-    def through(self, spec: TargetSpec, target: Target) -> Target:
+    def wrap(self, spec: TargetSpec, target: Target) -> Target:
         """Return the target with its calls throttled. The result is an `Embedder` if the target is one."""
         endpoint: str | None = getattr(spec.settings, "endpoint", lambda: None)()
         paced_by_calls = spec.upstream is not None  # a session that held a permit would block its own calls
@@ -129,7 +129,7 @@ class CallThrottle(Struct):
         for limiter in (*self._limiters.values(), *self._own):
             limiter.close()
 
-    def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
+    def record_stop(self, spec: TargetSpec, failure: CallFailure) -> None:
         """Record that a target was stopped on another machine."""
         if self.stops.of(spec).note(failure):
             self.news.stopped.append((spec.name, failure))
@@ -191,14 +191,14 @@ class ThrottledTarget:
         from agentv.engine.calls.attempts import RetriedCall
 
         in_workspace = request.workspace_path is not None
-        first = _once(first) if in_workspace and first is not None else first
+        first = _not_repeated(first) if in_workspace and first is not None else first
 
         def ask(turn: AttemptAllowance) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
             asked = request
             if turn.number or turn.seconds != request.timeout_s:
                 asked = replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds)
             given = self._answer(asked)
-            return _once(given) if in_workspace else given
+            return _not_repeated(given) if in_workspace else given
 
         channel = self._channel
         reservation = _reservation(channel.answer_spend, channel.spec, "ceiling", request)
@@ -206,7 +206,7 @@ class ThrottledTarget:
         call = RetriedCall(channel, ask, request.timeout_s, waiter, reservation, price)
         found, took_s = await call.outcome(first)
         if isinstance(found, Failure):
-            return _noted(found, channel)
+            return _record_failure(found, channel)
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
@@ -221,7 +221,7 @@ class ThrottledEmbedder(ThrottledTarget):
         from agentv.engine.calls.attempts import RetriedCall
 
         embedder = self.wrapped
-        assert isinstance(embedder, Embedder)  # noqa: S101  # checked by `through`
+        assert isinstance(embedder, Embedder)  # noqa: S101  # checked by `wrap`
 
         def ask(turn: AttemptAllowance) -> Awaitable[Embeddings | Failure]:
             return embedder.embed(texts, turn.seconds)
@@ -230,10 +230,12 @@ class ThrottledEmbedder(ThrottledTarget):
         reservation = _reservation(channel.embedding_spend, channel.spec, "ceiling_of_vectors", texts)
         waiter, price = _waiter("".join(texts), channel), channel.spec.price
         found, _ = await RetriedCall(channel, ask, timeout_s, waiter, reservation, price).outcome()
-        return _noted(found, channel) if isinstance(found, Failure) else found
+        return _record_failure(found, channel) if isinstance(found, Failure) else found
 
 
-async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]) -> TargetResponse | Failure:
+async def _not_repeated(
+    given: TargetResponse | Failure | Awaitable[TargetResponse | Failure],
+) -> TargetResponse | Failure:
     """Await an answer in a workspace; a failure may be retried only if the agent cannot have begun its work."""
     from agentv.engine.calls.retry_policy import is_limited
 
@@ -243,7 +245,7 @@ async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Fai
     return replace(found, retryable=False)
 
 
-def _noted(failure: Failure, channel: TargetChannel) -> Failure:
+def _record_failure(failure: Failure, channel: TargetChannel) -> Failure:
     """Record the failure and return it, or return that the target was already stopped."""
     if channel.note(failure):
         return failure

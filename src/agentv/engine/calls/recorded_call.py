@@ -110,7 +110,7 @@ class RecordedCall:
             if answer.duration_ms is None:
                 timed = replace(answer, duration_ms=(monotonic() - self._began) * 1000)
             if call.request.nonces:
-                timed = _with_names(timed, call.key, call.request)
+                timed = _with_placeholders(timed, call.key, call.request)
             self._store.keep(call, timed)
         return answer
 
@@ -147,13 +147,13 @@ class RecordedTarget(Struct):
         await self.wrapped.close()
 
 
-def _with_names(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
+def _with_placeholders(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
     """Return the answer with placeholders for the nonces, so that it fits a later request with other nonces."""
     output = answer.output
     if output is None:
         return answer
     for number, nonce in enumerate(request.nonces):
-        output = re.sub(re.escape(nonce), _name(key, number), output, flags=re.IGNORECASE)
+        output = re.sub(re.escape(nonce), _placeholder(key, number), output, flags=re.IGNORECASE)
     return replace(answer, output=output)
 
 
@@ -162,10 +162,10 @@ def _with_nonces(answer: TargetResponse, key: str, request: TargetRequest) -> Ta
     if not request.nonces or output is None:
         return answer
     for number, nonce in enumerate(request.nonces):
-        output = output.replace(_name(key, number), nonce)
+        output = output.replace(_placeholder(key, number), nonce)
     return replace(answer, output=output)
 
 
-def _name(key: str, number: int) -> str:
+def _placeholder(key: str, number: int) -> str:
     """Return the placeholder of a nonce, derived from the call's own hash so that no text of the call contains it."""
     return f"[nonce-{number}-{key[:32]}]"

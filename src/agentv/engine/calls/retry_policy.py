@@ -21,7 +21,7 @@ from agentv.model.values.response import CallFailure, Failure
 LIMITED = frozenset({429, 529})
 """HTTP statuses of a server that gets too many requests: 429, and Anthropic's 529 ("overloaded")."""
 
-TRUSTED = 3
+TRUSTED_WAITS = 3
 """Number of attempts up to which the wait that a server asks for is used as it is; later ones wait for the longer of it
 and the backoff."""
 
@@ -45,7 +45,7 @@ class Tries(Struct, frozen=True):
         return self.failed + self.limited
 
 
-class Again(Struct, frozen=True):
+class RetryAfter(Struct, frozen=True):
     """Retry the call after this many seconds."""
 
     after_s: float
@@ -64,7 +64,7 @@ def is_limited(failure: Failure) -> bool:
     return failure.status in LIMITED or (failure.status == 503 and failure.retry_after_s is not None)
 
 
-def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: float) -> Again | GiveUp:
+def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: float) -> RetryAfter | GiveUp:
     """Decide what to do after an attempt without an answer.
 
     An attempt refused by a server at capacity uses up no retry; only the deadline limits such attempts.
@@ -85,12 +85,12 @@ def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: 
     number = tries.limited if limited else tries.failed
     if retry_after_s is None:
         wait_s = chance * backoff_s(number, retry)
-    elif number <= TRUSTED:
+    elif number <= TRUSTED_WAITS:
         wait_s = retry_after_s
     else:
-        wait_s = max(retry_after_s, chance * backoff_s(number - TRUSTED, retry))
+        wait_s = max(retry_after_s, chance * backoff_s(number - TRUSTED_WAITS, retry))
     if wait_s < left_s:
-        return Again(wait_s)
+        return RetryAfter(wait_s)
     after = f"gave up after {tries.total} attempt{'s' if tries.total > 1 else ''}"
     if retry_after_s is not None and retry_after_s >= left_s:
         return GiveUp(
@@ -156,7 +156,7 @@ class CircuitBreaker(Struct):
             self._kept.append(spec)
         return (spec.name, spec.provider, spec.fingerprint or id(spec), spec.secrets)
 
-    def why_not(self, trial: Trial) -> Failure | None:
+    def failure_for_trial(self, trial: Trial) -> Failure | None:
         """Return a Failure if a trial need not begin, because its target or a judge that it needs is stopped."""
         if all(stop.failure is None for stop in self._all.values()):
             return None
@@ -166,20 +166,20 @@ class CircuitBreaker(Struct):
 
 def is_stopped(failure: Failure | None) -> bool:
     """Return whether a trial has no verdict because its target or judge was already stopped."""
-    return _is(failure, STOPPED)
+    return _has_code(failure, STOPPED)
 
 
 def is_interrupted(failure: Failure | None) -> bool:
     """Return whether a trial has no verdict because the run was interrupted."""
-    return _is(failure, INTERRUPTED.code)
+    return _has_code(failure, INTERRUPTED.code)
 
 
 def is_unaffordable(failure: Failure | None) -> bool:
     """Return whether a trial has no verdict because one of its calls did not fit into the budget."""
-    return _is(failure, UNAFFORDABLE)
+    return _has_code(failure, UNAFFORDABLE)
 
 
-def _is(failure: Failure | None, code: str) -> bool:
+def _has_code(failure: Failure | None, code: str) -> bool:
     return failure is not None and re.sub(r"^(judge|embedder|user)-", "", failure.code) == code
 
 

@@ -24,10 +24,10 @@ class RunningAgents(Struct):
     """The agents of one run. Used from one event loop; an agent may report from another thread.
 
     Attributes:
-        noticed: called when there is news; None: progress is not reported, and no news is kept.
+        on_news: called when there is news; None: progress is not reported, and no news is kept.
     """
 
-    noticed: Callable[[], None] | None = None
+    on_news: Callable[[], None] | None = None
     _working: dict[str, AgentProgress] = {}
     _news: dict[str, AgentProgress] = {}
     _seen: dict[str, Seen] = {}
@@ -48,7 +48,7 @@ class RunningAgents(Struct):
             if self._is_interrupted:
                 self._interruption.set_result(None)
         request = replace(request, interruption=self._interruption)
-        if self.noticed is None:
+        if self.on_news is None:
             return request
         case = trial.case
         names = (case.id, trial.target.name, case.prompt_id, trial.variant_name)
@@ -100,9 +100,9 @@ class RunningAgents(Struct):
         return report
 
     def _report(self, progress: AgentProgress) -> None:
-        if self.noticed is not None:
+        if self.on_news is not None:
             self._news[progress.key] = progress
-            self.noticed()
+            self.on_news()
 
     def _start_timer(self) -> None:
         if self._timer is None:

@@ -60,7 +60,7 @@ class ServerLimiter:
         return first
 
     @property
-    def is_shut(self) -> bool:
+    def refused_retry(self) -> bool:
         """Whether the server asked for a long wait, and asked again when the call was retried."""
         return self._refusals > 1
 
@@ -95,7 +95,7 @@ class ServerLimiter:
             pace.succeed(permit, now)
             if waiter is not None and waiter.rate_limiter is not None and tokens is not None:
                 waiter.rate_limiter.correct(now, waiter.tokens, tokens)
-        self._queue.look()
+        self._queue.decide_all()
 
     def close(self) -> None:
         """Refuse all calls, including waiting ones."""

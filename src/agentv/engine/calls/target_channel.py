@@ -58,24 +58,24 @@ class CallNews(Struct):
         stopped: targets that were stopped, with the reason.
         paused: targets whose server asks for a long wait, with the message to report.
         limits_calls: whether a server has refused a call because of its limits since the last report.
-        noticed: called when there is something to report.
+        on_news: called when there is something to report.
     """
 
     stopped: deque[tuple[str, Failure]] = field(default_factory=deque)
     paused: deque[tuple[str, str]] = field(default_factory=deque)
     limits_calls: bool = False
-    noticed: Callable[[], None] = lambda: None
+    on_news: Callable[[], None] = lambda: None
 
     def pause(self, spec: TargetSpec, why: str) -> None:
         """Report a long wait."""
         self.paused.append((spec.name, why))
-        self.noticed()
+        self.on_news()
 
     def limit(self) -> None:
         """Report that a call waits for a limit, where none did before."""
         if not self.limits_calls:
             self.limits_calls = True
-            self.noticed()
+            self.on_news()
 
 
 class TargetChannel(Struct, frozen=True):

@@ -15,7 +15,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.app.stored_answers import with_output
 from agentv.authoring.loading.load import load_entry
 from agentv.engine.grading import grade_entries
-from agentv.engine.trial import RunContext, answered, is_empty
+from agentv.engine.trial import RunContext, is_empty, ready_to_grade
 from agentv.errors import UsageError
 from agentv.extensions.mutate.mutants import Answer, Line, Mutant, Operator, is_json, named_by, phrases_of
 from agentv.extensions.mutate.operators import mutants_of
@@ -171,7 +171,7 @@ async def grade(
     trial: Trial, answer: TargetResponse, entries: Sequence[AssertionEntry], run_context: RunContext
 ) -> Graded:
     """The grades of an answer to a trial, with the checks of files and the limits of a run."""
-    found = await answered(trial, run_context, answer, answer.duration_ms or 0.0)
+    found = await ready_to_grade(trial, run_context, answer, answer.duration_ms or 0.0)
     if isinstance(found, TrialResult):
         return Graded(Combined(0.0, False, found.error), ())
     check = run_context.check(trial.suite)
@@ -306,7 +306,7 @@ class Proposer:
         """The grades with what an assertion sees now; None: it sees nothing."""
         if graded.context is not None:
             return graded
-        found = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0)
+        found = await ready_to_grade(trial, self._run_context, answer, answer.duration_ms or 0.0)
         return None if isinstance(found, TrialResult) else Graded(graded.verdict, graded.scores, found.context)
 
     async def _passes(self, entry: AssertionEntry, graded: Graded, threshold: float) -> bool | None:

@@ -139,7 +139,7 @@ class RayExecutor:
         elif isinstance(message, StoppedTarget):
             spec = self._shared.thing(message.spec)
             if isinstance(spec, TargetSpec):
-                self._connections.throttle.learn(spec, message.failure)
+                self._connections.throttle.record_stop(spec, message.failure)
         elif isinstance(message, Unreadable):
             raise UnfitError(message.why)
         elif isinstance(message, Results):

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalExecutor
-from agentv.engine.trial import AnsweredTrial, answered
+from agentv.engine.trial import AnsweredTrial, ready_to_grade
 from agentv.extensions.ray.messages import (
     Job,
     LookupReply,
@@ -215,7 +215,7 @@ class Worker:
 
     async def _answered(self, job: Job) -> list[AnsweredTrial | TrialResult]:
         return [
-            given if isinstance(given, TrialResult) else await answered(trial, self._connections, *given)
+            given if isinstance(given, TrialResult) else await ready_to_grade(trial, self._connections, *given)
             for trial, given in zip(job.trials, job.answered, strict=True)
         ]
 

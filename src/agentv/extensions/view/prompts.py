@@ -20,7 +20,7 @@ from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import AgentvError
 from agentv.model.suite.exam import STATUSES, ExamRow
 from agentv.model.suite.library import called
-from agentv.prompts.disk import kept
+from agentv.prompts.disk import stored_text
 from agentv.prompts.gates import prompt_sha256, refusals
 from agentv.reports.prompts import changed, listed_data, prompt_data, status_of, totals
 from agentv.reports.run.exam_attempts import outcome, result, when
@@ -299,7 +299,7 @@ def _texts(examined: Examined, versions: Sequence[PromptVersion]) -> dict[str, A
     texts: dict[str, Any] = {}
     left = MOST_TEXT
     for sha in dict.fromkeys(text.sha256 for one in versions for text in one.texts):
-        data = now.get(sha) if sha in now else kept(home, sha)
+        data = now.get(sha) if sha in now else stored_text(home, sha)
         if data is None or b"\0" in data:
             continue
         text = data.decode(errors="replace")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
 from agentv.engine.calls.pacing import AdaptiveConcurrency
-from agentv.engine.calls.retry_policy import INTERRUPTED, Again, GiveUp, TargetStop, Tries, decide, is_limited
+from agentv.engine.calls.retry_policy import INTERRUPTED, GiveUp, RetryAfter, TargetStop, Tries, decide, is_limited
 from agentv.engine.calls.server_limiter import ServerLimiter
 from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
@@ -187,12 +187,12 @@ def test_what_cannot_pass_is_not_tried_again():
 def test_a_limit_slows_down_and_uses_up_no_retry():
     assert is_limited(LIMITED)
     assert not is_limited(BROKEN)
-    assert after(LIMITED, Tries(failed=0, limited=50), chance=0.5) == Again(30.0)
+    assert after(LIMITED, Tries(failed=0, limited=50), chance=0.5) == RetryAfter(30.0)
 
 
 def test_a_server_is_not_asked_sooner_than_it_asks():
-    assert after(replace(LIMITED, retry_after_s=7.5), Tries(limited=1), chance=0.0) == Again(7.5)
-    assert after(replace(BROKEN, retry_after_s=7.5), Tries(failed=1), chance=0.0) == Again(7.5)
+    assert after(replace(LIMITED, retry_after_s=7.5), Tries(limited=1), chance=0.0) == RetryAfter(7.5)
+    assert after(replace(BROKEN, retry_after_s=7.5), Tries(failed=1), chance=0.0) == RetryAfter(7.5)
 
 
 def test_a_wait_past_the_deadline_is_not_begun():
@@ -216,7 +216,7 @@ def test_no_retries_means_one_attempt_whatever_it_comes_to():
 def test_no_wait_leaves_its_bounds(chance, number, left_s, asked_s, status):
     failure = CallFailure("http-status", "no", retryable=True, status=status, retry_after_s=asked_s)
     found = decide(failure, Tries(number, number), Retry(), left_s, chance)
-    if isinstance(found, Again):
+    if isinstance(found, RetryAfter):
         assert (asked_s or 0.0) <= found.after_s <= max(60.0, asked_s or 0.0)
         assert found.after_s < left_s
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agentv.engine.calls.budget import Budget, BudgetLimiter, Experience, exhausted
+from agentv.engine.calls.budget import Budget, BudgetLimiter, ObservedCost, refusal_message
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
@@ -82,7 +82,7 @@ def bought(shop: Shop, budget: Budget, *, calls: int, **given: Any) -> tuple[lis
     """What so many calls at once come to."""
 
     async def main() -> list[Any]:
-        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(**given), shop)
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).wrap(spec(**given), shop)
         return list(await asyncio.gather(*(said(target, f"c{number}") for number in range(calls))))
 
     budget_limiter = BudgetLimiter(budget)
@@ -140,7 +140,7 @@ def test_another_attempt_that_nobody_can_pay_is_not_made():
 
 def test_a_call_that_is_given_up_counts_in_full():
     async def main() -> list[str]:
-        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(), Shop(takes_s=5))
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).wrap(spec(), Shop(takes_s=5))
         calls = [asyncio.ensure_future(said(target)) for _ in range(2)]
         await asyncio.sleep(1)
         calls[0].cancel()
@@ -154,7 +154,7 @@ def test_a_call_that_is_given_up_counts_in_full():
 def test_who_gives_up_waiting_is_not_let_in():
     async def main() -> list[str]:
         shop = Shop([0.05], takes_s=5)
-        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(), shop)
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).wrap(spec(), shop)
         calls = [asyncio.ensure_future(said(target, name)) for name in "abc"]
         await asyncio.sleep(1)
         calls[1].cancel()
@@ -170,7 +170,7 @@ def test_what_judges_an_answer_goes_before_what_asks_for_a_new_one():
     async def main() -> list[str]:
         shop = Shop([0.1], takes_s=1)
         throttle = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.1 + 0.1)))
-        target = throttle.through(spec(), shop)
+        target = throttle.wrap(spec(), shop)
         started = [asyncio.ensure_future(said(target, name)) for name in ("one", "two", "new")]
         await asyncio.sleep(0.5)
         LIMIT.set(Deadline(10.0))
@@ -185,7 +185,7 @@ def test_what_judges_an_answer_goes_before_what_asks_for_a_new_one():
 def test_an_interrupted_run_waits_for_no_budget():
     async def main() -> list[str]:
         throttle = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.1)))
-        target = throttle.through(spec(), Shop(takes_s=5))
+        target = throttle.wrap(spec(), Shop(takes_s=5))
         calls = [asyncio.ensure_future(said(target)) for _ in range(2)]
         await asyncio.sleep(1)
         throttle.interrupt()
@@ -211,7 +211,7 @@ def test_beside_a_budget_in_tokens_it_goes_on():
 
 def test_embeddings_are_paid_too_where_the_server_tells_no_price_by_the_list():
     async def main() -> list[Any]:
-        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(Priced(0.4)), Shop())
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).wrap(spec(Priced(0.4)), Shop())
         return [await target.embed(["a"], 5.0) for _ in range(3)]
 
     budget_limiter = BudgetLimiter(Budget(usd=1.0))
@@ -253,7 +253,7 @@ def test_ten_tenths_fit_into_one():
 
 
 def test_a_ceiling_that_is_known_is_reserved_and_a_dearer_call_before_it_is_believed():
-    budget, seen = Budget(usd=1.0), Experience()
+    budget, seen = Budget(usd=1.0), ObservedCost()
     assert seen.need(Ceiling(0.2), budget) == Amount(0.2)
     seen.taken(Ceiling(0.2), answered(0.3))
     assert seen.need(Ceiling(0.2), budget) == Amount(0.3)
@@ -268,32 +268,32 @@ def test_a_total_below_its_parts_is_not_believed():
         (TokenUsage(total=7), 7),
         (TokenUsage(input=0, output=0), 0),
     ):
-        assert Experience().taken(UNKNOWN, answered(0.0, usage)).tokens == tokens, usage
+        assert ObservedCost().taken(UNKNOWN, answered(0.0, usage)).tokens == tokens, usage
 
 
 def test_the_first_call_of_which_nothing_is_known_is_made_alone_with_all_that_is_left():
-    budget, seen = Budget(usd=1.0, spent=Amount(0.25)), Experience()
+    budget, seen = Budget(usd=1.0, spent=Amount(0.25)), ObservedCost()
     assert seen.need(UNKNOWN, budget) == Amount(0.75)
     budget.hold(Amount(0.1))
     assert seen.need(UNKNOWN, budget) == Amount(inf)
 
 
 def test_a_price_that_was_told_once_stands_in_where_it_is_not():
-    seen = Experience()
+    seen = ObservedCost()
     seen.taken(UNKNOWN, answered(0.1, TEN))
     assert seen.taken(UNKNOWN, answered(None, TEN)) == Amount(0.1, 10)
     assert not seen.unpriced
 
 
 def test_who_tells_nothing_counts_as_nothing_and_is_remembered():
-    seen = Experience()
+    seen = ObservedCost()
     assert seen.taken(UNKNOWN, answered()) == Amount()
     assert (seen.silent, seen.unpriced) == ({"usd", "tokens"}, False)
     assert seen.need(UNKNOWN, Budget(usd=1.0)) == Amount()
 
 
 def test_a_failed_first_call_teaches_nothing():
-    seen = Experience()
+    seen = ObservedCost()
     assert seen.taken(UNKNOWN, Failure("timeout", "late")) == Amount()
     assert seen.need(UNKNOWN, Budget(usd=2.0)) == Amount(2.0)
 
@@ -301,11 +301,13 @@ def test_a_failed_first_call_teaches_nothing():
 def test_why_a_call_is_not_made():
     budget = Budget(usd=12.0, tokens=2000, spent=Amount(11.9, 1990))
     said = "$11.90 of the budget of $12.00 is spent, and a call of 'gpt' may take up to $0.5000"
-    assert exhausted(budget, Amount(0.5), "gpt") == said
+    assert refusal_message(budget, Amount(0.5), "gpt") == said
     said = "1,990 of the budget of 2,000 tokens are spent, and a call of 'gpt' may take up to 50 tokens"
-    assert exhausted(budget, Amount(0.0, 50), "gpt") == said
-    assert exhausted(budget, Amount(inf), "gpt") == "$11.90 of the budget of $12.00 is spent"
-    assert exhausted(Budget(usd=0.0), Amount(inf), "gpt") == "$0.00 of the budget of $0.00 is spent"
-    assert exhausted(budget, Amount(0.0, inf), "gpt") == "1,990 of the budget of 2,000 tokens are spent"
+    assert refusal_message(budget, Amount(0.0, 50), "gpt") == said
+    assert refusal_message(budget, Amount(inf), "gpt") == "$11.90 of the budget of $12.00 is spent"
+    assert refusal_message(Budget(usd=0.0), Amount(inf), "gpt") == "$0.00 of the budget of $0.00 is spent"
+    assert refusal_message(budget, Amount(0.0, inf), "gpt") == "1,990 of the budget of 2,000 tokens are spent"
     enough = Amount(budget.left.usd, 50)
-    assert exhausted(budget, enough, "gpt").startswith("1,990 of the budget of 2,000 tokens are spent, and a call")
+    assert refusal_message(budget, enough, "gpt").startswith(
+        "1,990 of the budget of 2,000 tokens are spent, and a call"
+    )

@@ -35,7 +35,7 @@ def asked(server: Any, *, timeout_s: float = 300.0, calls: int = 1, **given: Any
     """What a call comes to, with no jitter: every wait is as long as it may be."""
 
     async def main() -> Any:
-        target = CallThrottle(50, lambda: 1.0).through(spec(**given), server)
+        target = CallThrottle(50, lambda: 1.0).wrap(spec(**given), server)
         found = await asyncio.gather(*(waited(target, request(timeout_s)) for _ in range(calls)))
         return found if calls > 1 else found[0]
 
@@ -68,7 +68,7 @@ def test_a_price_replaces_what_a_target_says_and_not_what_the_api_of_an_agent_sa
         throttle = CallThrottle()
         calls = throttle.model_calls(priced, "x http://x", None)
         of_agent = await calls.call(lambda: server.answer(request()), UNKNOWN, 0)
-        return (await waited(throttle.through(priced, server), request())).cost_usd, of_agent.cost_usd
+        return (await waited(throttle.wrap(priced, server), request())).cost_usd, of_agent.cost_usd
 
     assert run_at_once(main()) == (2.0, 0.5)
 
@@ -81,7 +81,7 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
     async def main():
         throttle = CallThrottle(2, lambda: 1.0)
         server = Server([limited(3600.0)])
-        target = throttle.through(spec("a"), server)
+        target = throttle.wrap(spec("a"), server)
         return await asyncio.gather(*(waited(target, request(300.0)) for _ in range(6))), throttle, server
 
     found, throttle, server = run_at_once(main())
@@ -101,9 +101,9 @@ def test_targets_of_one_endpoint_share_their_room():
     async def main():
         throttle = CallThrottle(1)
         server = Server([FINE], takes_s=1.0)
-        others = [throttle.through(spec(name), server) for name in "ab"]
+        others = [throttle.wrap(spec(name), server) for name in "ab"]
         await asyncio.gather(*(waited(one, request()) for one in others))
-        elsewhere = throttle.through(spec("c", "x http://y"), Server([FINE], takes_s=1.0))
+        elsewhere = throttle.wrap(spec("c", "x http://y"), Server([FINE], takes_s=1.0))
         before = now()
         await asyncio.gather(waited(elsewhere, request()), waited(others[0], request()))
         return server.asked_at[:2], now() - before
@@ -121,7 +121,7 @@ def test_a_target_that_refuses_everything_is_asked_no_more():
     async def main():
         throttle = CallThrottle()
         server = Server([REFUSED], takes_s=1.0)
-        target = throttle.through(spec(), server)
+        target = throttle.wrap(spec(), server)
         found = await asyncio.gather(*(waited(target, request()) for _ in range(3)))
         return server, found, await waited(target, request()), list(throttle.news.stopped)
 
@@ -138,7 +138,7 @@ def test_an_interrupt_ends_every_wait(given):
     async def main():
         throttle = CallThrottle(1, lambda: 1.0)
         server = Server([given])
-        target = throttle.through(spec(), server)
+        target = throttle.wrap(spec(), server)
         calls = [asyncio.ensure_future(waited(target, request())) for _ in range(3)]
         await asyncio.sleep(0.1)
         throttle.interrupt()
@@ -158,7 +158,7 @@ def judged(server: Server, limit_s: float, *, timeout_s: float = 120.0, inner_s:
     limit = Deadline(limit_s)
 
     async def main() -> Any:
-        target = CallThrottle(1, lambda: 1.0).through(spec(), server)
+        target = CallThrottle(1, lambda: 1.0).wrap(spec(), server)
 
         async def ask() -> Any:
             asking = waited(target, request(timeout_s))
@@ -183,7 +183,7 @@ def test_a_limit_that_passes_in_a_later_attempt_tells_of_those_before():
 
 def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
     async def main():
-        target = CallThrottle(1, lambda: 1.0).through(spec(), Server([limited(60.0), FINE], takes_s=5.0))
+        target = CallThrottle(1, lambda: 1.0).wrap(spec(), Server([limited(60.0), FINE], takes_s=5.0))
         shared: list[Any] = []
 
         async def first() -> Any:
@@ -236,7 +236,7 @@ def admitted(open_to: set[str], *, in_order: bool) -> list[str]:
         tasks = waiting(queue, [("a", 1), ("b", 1), ("c", 0)])
         await turns()
         open_to.update(blocked)
-        queue.look()
+        queue.decide_all()
         await turns()
         for task in tasks:
             task.cancel()

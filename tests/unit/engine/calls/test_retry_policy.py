@@ -81,7 +81,7 @@ def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_afte
 
         def connect(one: TargetSpec) -> Any:
             if id(one) not in connected:
-                connected[id(one)] = throttle.through(one, servers[one.name])
+                connected[id(one)] = throttle.wrap(one, servers[one.name])
             return connected[id(one)]
 
         def judge(one: TargetSpec, _suite: Suite) -> Any:

@@ -15,7 +15,7 @@ ONE = trial("one", target="agent", variant=Variant("bare"))
 def watched(agents):
     """How often there was news, so far."""
     calls = []
-    agents.noticed = lambda: calls.append(1)
+    agents.on_news = lambda: calls.append(1)
     return calls
 
 

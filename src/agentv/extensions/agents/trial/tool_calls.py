@@ -167,7 +167,7 @@ def _wrong_argument(tool: ScriptedTool, arguments: Mapping[str, Any]) -> str | N
     """What is wrong with the arguments; None: nothing."""
     from agentv.matching.json_schema import schema_from
 
-    found = schema_from(dict(tool.schema)).complaints(arguments)
+    found = schema_from(dict(tool.schema)).errors(arguments)
     complaint = found.message if isinstance(found, Failure) else next(iter(found), None)
     if not complaint:
         return None
