@@ -1,13 +1,13 @@
 """agentv tests whether AI prompts, models and agents are good enough, with evidence.
 
-Public names are loaded when first used, so `import agentv` is fast.
+Public names are imported on first use, so that `import agentv` is fast.
 """
 
 from __future__ import annotations
 
 from agentv.version import __version__
 
-TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all that a command begins with
+TYPE_CHECKING = False  # type checkers know the name; importing `typing` would dominate the start of a command
 if TYPE_CHECKING:
     from agentv.assertions.user_code.authoring import define_assertion, define_script_grader
     from agentv.errors import AgentvError, Diagnostic, ExitStatus, LoadError, StoreError, UsageError

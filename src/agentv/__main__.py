@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # `signal` takes as long to load as all that stands before it
+import _signal  # type: ignore[import-not-found]  # importing `signal` would double the time until the handler is set
 import gc
 import os
 import sys
@@ -18,38 +18,38 @@ Documentation: docs/ in the repository, from docs/tutorial.md on"""
 
 
 def main() -> None:
-    """The command `agentv`."""
+    """Run the command `agentv`."""
     _signal.signal(_signal.SIGINT, _leave)
     if sys.argv[1:] in (["--version"], ["-V"]):
         from agentv.version import __version__
 
-        print(f"agentv {__version__}")  # noqa: T201  # before click is imported: a version must not cost 30 ms
+        print(f"agentv {__version__}")  # noqa: T201  # importing click would take 30 ms
         return
     if not sys.argv[1:] and "_AGENTV_COMPLETE" not in os.environ:
-        print(FIRST)  # noqa: T201  # as above
+        print(FIRST)  # noqa: T201
         return
     _run(sys.argv[1:])
 
 
 def eva() -> None:
-    """The command `eva`: the same as `agentv prompt`."""
+    """Run the command `eva`, short for `agentv prompt`."""
     _signal.signal(_signal.SIGINT, _leave)
     _run(["prompt", *sys.argv[1:]])
 
 
 def _leave(*_: object) -> None:
-    """End before anything has begun: an exception would come out of whatever is being imported."""
+    """Exit at once: before the command starts, KeyboardInterrupt would be raised inside an import."""
     os.write(2, b"\ninterrupted; nothing was run\n")
     os._exit(130)
 
 
 def _run(arguments: list[str]) -> None:
-    """Run a command, and end what it leaves running."""
-    if arguments[:1] == ["lsp"]:  # runs no code of users itself, and its answers must reach the editor at once
+    """Run a command, then end any processes that it leaves running."""
+    if arguments[:1] == ["lsp"]:  # it runs no user code itself, and its output must reach the editor unbuffered
         from agentv.cli.main import run
 
         sys.exit(run(arguments))
-    # a run makes millions of objects and next to no cycles: looking for them at Python's pace took a third of the time
+    # a run creates millions of objects and almost no cycles: with the default thresholds, gc took a third of the time
     gc.set_threshold(100_000, 50, 100)
     from agentv.user_code.command_process import run_command
 

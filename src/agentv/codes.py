@@ -1,7 +1,7 @@
-"""Every code of a diagnostic or a failure, with its meaning. A test compares the table with the source.
+"""Codes of diagnostics and failures, with their meanings. A test checks that the source uses exactly these codes.
 
-Codes are stable, because scripts and searches rely on them. A code that is no longer used is removed; the meaning of a
-code never changes.
+Codes are stable, because scripts and searches rely on them: a code that is no longer used is removed, but the meaning
+of a code never changes.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ FILES: Mapping[str, str] = {
     "unused-template": "No eval file includes this template.",
     "zero-threshold": "With a threshold of 0 every answer passes, because no assertion is required.",
 }
-"""Mistakes in files. Nothing runs until errors are fixed; warnings do not stop a run."""
+"""Codes of diagnostics of files. Nothing runs until errors are fixed; warnings do not stop a run."""
 
 RUNS: Mapping[str, str] = {
     "agent-api": "An agent could not call its model, or is not signed in.",
@@ -233,10 +233,11 @@ RUNS: Mapping[str, str] = {
     "xml-entities": "The answer is XML that declares entities, which are never expanded.",
     "xml-limit": "The answer has more XML nodes than the maximum.",
 }
-"""Why a trial, or one of its grades, is errored. `judge-X` says that the call of the judge failed with code X.
+"""Codes of failures, for which a trial or a grade is errored.
 
-`embedder-X` and `user-X` say the same of the call of the embedder, and of the model that plays a user.
+The codes `judge-X`, `embedder-X` and `user-X` are not listed: the call of the judge, of the embedder, or of the model
+that simulates a user failed with code X.
 """
 
 CODES: Mapping[str, str] = {**FILES, **RUNS}
-"""Slug → what it means, in one sentence."""
+"""Code → its meaning, in one sentence."""

@@ -1,10 +1,10 @@
-"""The hierarchy of errors, the diagnostics of authored files, and the exit statuses.
+"""Exceptions, diagnostics of authored files, and exit statuses.
 
-    AgentvError                what ends a command in an expected way; never shown with a traceback
-    ├── LoadError              authored files are wrong: carries every diagnostic; nothing ran
-    ├── UsageError             the command line or a call of the SDK is wrong; nothing ran
+    AgentvError                an expected error that ends a command; never shown with a traceback
+    ├── LoadError              authored files are invalid: has every diagnostic; nothing ran
+    ├── UsageError             the command line or a call of the SDK is invalid; nothing ran
     ├── StoreError             a run directory cannot be read or written
-    └── PluginError            the code of a plugin raised where its own trial cannot contain it
+    └── PluginError            a plugin's code raised where the error cannot be recorded in a trial
 
 Expected failures of a trial are values (`agentv.model.Failure`), not exceptions.
 """
@@ -38,13 +38,13 @@ class Diagnostic(Struct, frozen=True):
 
     Attributes:
         code: stable code of the kind of mistake, a key of `agentv.codes.CODES`.
-        message: what was found and what was expected, one line.
-        span: position; None only if there is no file.
-        severity: an error stops the command, a warning does not; only `validate` shows a hint.
+        message: what was found and what was expected, on one line.
+        span: position in the file; None if the mistake is in no file.
+        severity: an `error` stops the command, a `warning` does not, and a `hint` is shown only by `validate`.
         hint: the likely fix, shown after the caret.
         notes: further lines, such as every searched path.
-        rename: (as authored, canonical) if `validate --fix` may replace the one with the other.
-        private: the content of the file must not be shown.
+        rename: (spelling in the file, canonical spelling), if `validate --fix` may replace the first with the second.
+        private: whether the content of the file must not be shown.
     """
 
     code: str
@@ -65,14 +65,14 @@ class Diagnostic(Struct, frozen=True):
 
 
 class AgentvError(Exception):
-    """An expected end of a command; `status` is its exit status."""
+    """Base of expected errors, which end a command with the exit status `status`."""
 
     status: ExitStatus = ExitStatus.WRONG
-    answered = (422, "unreadable")  # the status and the code of the answer of a web application
+    answered = (422, "unreadable")  # HTTP status and error code of a web application's response
 
 
 class LoadError(AgentvError):
-    """Authored files are invalid; `diagnostics` has all mistakes, sorted by position."""
+    """Authored files are invalid; `diagnostics` lists every mistake, sorted by position."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=lambda found: found.order))
@@ -96,7 +96,7 @@ class UsageError(AgentvError):
 
 
 class BudgetSpentError(UsageError):
-    """A command ended before it was complete, because its budget is spent."""
+    """A command ended early because its budget is spent."""
 
     status = ExitStatus.ERRORED
 
@@ -106,12 +106,12 @@ class StoreError(AgentvError):
 
 
 class PluginError(AgentvError):
-    """The code of a plugin raised, and the error belongs to neither an entry of a file nor a trial.
+    """A plugin's code raised an exception that belongs neither to an entry of a file nor to a trial.
 
     Args:
         message: names the plugin, its package and version, and the line that raised.
         hint: the fix.
-        status: `ERRORED` if a run had started.
+        status: exit status; `ERRORED` if a run had started.
     """
 
     def __init__(self, message: str, hint: str, status: ExitStatus = ExitStatus.WRONG) -> None:

@@ -1,4 +1,4 @@
-"""Names that authors of plugins import: one module, whatever moves inside agentv."""
+"""The public names for plugins, importable from here even when modules inside agentv move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports between packages: Protocols, so that no package imports a sibling. `model.run.context` has those of grading."""
+"""Protocols between packages, so that no package imports a sibling. Those for grading are in `model.run.context`."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from agentv.model.values.trace import AgentActivity, UsageStep, WorkspaceChanges
 from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown
 
 if TYPE_CHECKING:
-    from asyncio import Future  # which validation does without
+    from asyncio import Future  # validation does not need asyncio
 
 
 T = TypeVar("T")
 
 
 class Sandbox(Protocol):
-    """What confines the programs of one trial to its workspace."""
+    """A sandbox, which confines the programs of one trial to its workspace."""
 
     @property
     def name(self) -> SandboxName:
-        """The sandbox in use."""
+        """The kind of sandbox."""
 
     @property
     def home(self) -> str:
-        """HOME of the agent: a directory of its own, or the user's where the suite says so."""
+        """HOME of the agent: a directory of its own, or the user's if the suite says so."""
 
     @property
     def network(self) -> Network:
-        """The network of its programs; `loopback`: one of their own, which leads out only through `forwarding`."""
+        """The network of its programs. `loopback` is a network of their own, with no way out but `forwarding`."""
 
     def forwarding(self, forwards: Mapping[int, str]) -> Sandbox:
-        """The same sandbox, with ports on 127.0.0.1 that lead to Unix sockets of ours; only for network `loopback`.
+        """Return the same sandbox with ports on 127.0.0.1 that lead to Unix sockets; only for network `loopback`.
 
         Args:
-            forwards: port → absolute path of a socket that its programs can see, such as one in HOME.
+            forwards: port → absolute path of a socket that is visible in the sandbox, such as one in HOME.
         """
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
-        """The command line that runs `argv` confined; `cwd` is absolute, empty: the workspace."""
+        """Return the command line that runs `argv` confined, in `cwd` (absolute) or in the workspace if it is empty."""
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-        """The complete environment of the agent.
+        """Return the complete environment of the agent.
 
         Args:
             env: variables that the suite, the workspace and the target set.
-            named: variables of this process that the target passes on by name.
+            named: names of variables that the target passes on from this process.
         """
 
 
 class Workspace(Protocol):
-    """The workspace of one trial, from its baseline to its removal. Its calls come in the order in which they stand."""
+    """The workspace of one trial, from its baseline to its removal. Methods are called in the order listed here."""
 
     @property
     def path(self) -> str:
@@ -66,48 +66,53 @@ class Workspace(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """What confines the agent."""
+        """The sandbox of the agent."""
 
     async def finish(self) -> WorkspaceChanges | Failure:
-        """End all processes of the agent, compare with the baseline, then copy the hidden files in."""
+        """End the agent's processes, copy the hidden files in, and return what the agent changed."""
 
     async def run(self, command: WorkspaceCommand, stdin: bytes = b"") -> ProgramResult | Failure:
         """Run a grader's command in the final workspace, confined as the agent was, without the agent's HOME."""
 
     async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
-        """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
+        """Undo the agent's changes to test configuration, except in files that match `allowed`; return the paths."""
 
     async def run_failing_tests(
         self, command: WorkspaceCommand, reports: Sequence[str]
     ) -> FailingTests | Failure | None:
-        """Run a command once more, with hidden tests that must fail, in the state before it ran; None without any.
+        """Repeat a command in the state before it ran, with the hidden tests replaced by ones that must fail.
+
+        Returns None if there are no such tests.
 
         Args:
-            command: that ran already.
-            reports: paths of the files that it may write, of which the first counts.
+            command: a command that has run.
+            reports: paths of its possible report files; the first that exists counts.
         """
 
     def read(self, path: str) -> bytes | None:
-        """What is in a file, at most what a diff shows of it, or where a link leads; None: no such file. It blocks."""
+        """Return the content of a file, up to the size shown in a diff, or the target of a link; None if missing.
+
+        Blocks.
+        """
 
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
-        """A copy of the final workspace that an agent can look at as a judge, which takes no file in it for its own."""
+        """Return a copy of the final workspace for a judge; files that would instruct the judge's agent are renamed."""
 
     async def is_as(self, sha256: str) -> bool:
-        """Whether the workspace is still what a copy for a judge was made of."""
+        """Return whether the workspace still has the hash of a copy that was made for a judge."""
 
     async def close(self, *, keep: bool) -> str | Failure | None:
-        """Run the hooks that come last, and remove it; the path where it is kept."""
+        """Run the final hooks and remove the workspace; return its path if it is kept instead."""
 
 
 class JudgeWorkspace(Struct, frozen=True):
-    """A copy of a workspace, for an agent that judges what lies in it.
+    """A copy of a workspace for an agent that judges the files in it.
 
     Attributes:
-        path: absolute.
+        path: absolute path.
         sandbox: what confines the judge to the copy.
-        sha256: of the files that it was made of.
-        max_turns: model calls of the judge for one verdict; None: as its target says.
+        sha256: hash of the files that were copied.
+        max_turns: maximum number of the judge's model calls for one verdict; None: as set by its target.
     """
 
     path: str
@@ -117,7 +122,7 @@ class JudgeWorkspace(Struct, frozen=True):
 
 
 class ProgramResult(Struct, frozen=True):
-    """A program that ended by itself; `status` is negative where a signal ended it."""
+    """The result of a program that was not stopped by agentv; `status` is negative if a signal ended it."""
 
     status: int
     stdout: bytes
@@ -125,13 +130,14 @@ class ProgramResult(Struct, frozen=True):
 
 
 class FailingTests(Struct, frozen=True):
-    """What a command did with hidden tests that must fail.
+    """The outcome of a command that ran hidden tests which must fail.
 
     Attributes:
-        names: `module::function` of each that is written in Python.
-        loaded: they were loaded.
-        report: content of the report; None without one.
-        cheated: what the code under test did to the tests in Python; empty: nothing.
+        ended: result of the command.
+        names: `module::function` of each test in Python.
+        loaded: whether the tests were loaded.
+        report: content of the report, or None.
+        cheated: what the code under test did to make tests in Python pass; empty if nothing.
     """
 
     ended: ProgramResult
@@ -142,7 +148,7 @@ class FailingTests(Struct, frozen=True):
 
 
 USER = "user"
-"""In the `suite` of a request: its answer is what a simulated user says."""
+"""Part of the `suite` of a request whose answer is the message of a simulated user."""
 
 
 class TargetRequest(PartlyShown, frozen=True):
@@ -150,28 +156,27 @@ class TargetRequest(PartlyShown, frozen=True):
 
     Attributes:
         prompt: the messages as one text.
-        prompt_id: of the suite's prompt that gave the messages; None where the case gave them.
-        env: the environment that processes of this call get, complete.
-        timeout_s: seconds that the call may take; the engine stops waiting then, a target may stop earlier.
-        expected_output: the reference answer as text, for recordings; never shown to the system under test.
-        turn: which turn of its case this is, from 1; None for a case without `turns`.
-        temperature: what a judge's rubric asks for; None: the target's own setting.
-        suite: whose case it is, with a hash of the environment that it sets: two suites may say the same of themselves;
-            of a simulated user's call with `USER` and the target that it talks with.
+        prompt_id: id of the suite's prompt that the messages come from; None if they are the case's own.
+        env: complete environment of the processes of this call.
+        timeout_s: time limit in seconds; the engine stops waiting then, and a target may stop earlier.
+        turn: number of the turn in its case, from 1; None for a case without `turns`.
+        temperature: the temperature that a judge's rubric sets; None: the target's own setting.
+        suite: name of the suite, with a hash of the environment that it sets, because suites may share a name. For a
+            call of a simulated user, also `USER` and the name of the target that the user talks with.
         nonces: texts in the messages that are new for each call, such as a judge's markers.
-        workspace_path: directory that an agent works in; None: the case has no workspace.
-        sandbox: starts the programs of this call, confined to the workspace; None: they are started as they are.
+        workspace_path: directory that the agent works in; None: the case has no workspace.
+        sandbox: confines the programs of this call to the workspace; None: they are not confined.
         mcp_servers: the scripted tools of the case, for an agent.
-        variant: the name of how the agent is equipped.
-        max_turns, max_tool_calls: what an agent may do in its trial; one that can stop sooner than we see it does.
-        gateway: how the agent reaches its model; None: by its own settings.
-        on_activity: gets what the agent has done so far, whenever that changes; None: nobody asks.
-        interruption: done when the run is interrupted: the agent is to be ended in good order, and its answer is a
-            failure `interrupted` with the trace so far. None: nothing interrupts it.
-        workspace_key: hash of what its workspace is made of; empty without a workspace.
-        root: absolute path of the repository, which the paths of attached files count from in its key.
-        schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
-            every property required. Targets that cannot promise it pass it over.
+        variant: name of the agent's variant.
+        max_turns, max_tool_calls: limits of the agent's trial. A target that can enforce them itself does so sooner.
+        gateway: access to the agent's model through the gateway; None: the agent uses its own settings.
+        on_activity: called with the agent's work so far, whenever it changes.
+        interruption: done when the run is interrupted: the target then ends the agent gracefully and returns a failure
+            `interrupted` with the trace so far. None: the call cannot be interrupted.
+        workspace_key: hash of the definition of the workspace, the variant and the tools; empty without a workspace.
+        root: absolute path of the repository; the key of the call has paths of attached files relative to it.
+        schema: JSON Schema of the answer in the strict form that model APIs require: every object closed, every
+            property required. Targets that cannot enforce it ignore it.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"env", "interruption"})
@@ -208,18 +213,18 @@ class Target(Protocol):
     """A system under test, connected. Every implementation passes `tests/contract/test_targets.py`."""
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """Call once. Errors outside agentv are returned as a Failure, never raised."""
+        """Make one call. Errors outside agentv are returned as a Failure, never raised."""
 
     async def close(self) -> None:
-        """Let go of connections and processes."""
+        """Close connections and end processes."""
 
 
 @runtime_checkable
 class SessionTarget(Protocol):
-    """A target that keeps a session from turn to turn of a trial."""
+    """A target that keeps a session between the turns of a trial."""
 
     async def end_session(self, request: TargetRequest) -> None:
-        """The trial of this request asks nothing more: end its session, and the agent with it. Without one: nothing."""
+        """End the session and the agent of a request's trial, which makes no more calls; without one, do nothing."""
 
 
 @runtime_checkable
@@ -227,36 +232,37 @@ class Embedder(Protocol):
     """A target whose API also computes embeddings."""
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, in order. Errors outside agentv are returned, never raised."""
+        """Return the vectors of the texts, in order. Errors outside agentv are returned, never raised."""
 
 
 class Connectable(Protocol):
-    """The settings of a provider, which connect to the system that they describe."""
+    """Settings of a provider that can connect to the system that they describe."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that is ready for calls. Nothing is started before its first call."""
+        """Return a target that is ready for calls. Nothing is started before its first call."""
 
 
 Handler = Callable[[str, Sequence[Any]], Awaitable[Any]]
-"""Answers what a call of user code asks for: (name, arguments) → a plain value, or a LookupError."""
+"""Handles a request of user code during a call: (name, arguments) → a plain value. Raises LookupError."""
 
 Role = Literal["tested", "grading", "world", "authoring"]
-"""What code is to a run: no two roles share a process, so that a target cannot replace its grader."""
+"""The role of user code in a run. No two roles share a process, so that a target cannot replace its grader."""
 
 
 class CodeCall(PartlyShown, frozen=True):
     """One call of a user's function.
 
     Attributes:
-        adapter: `package.module:name` of a function of agentv's that runs in the worker. It gets the user's function
-            (None where `file` and `module` are) and the payload, and returns a value or an awaitable of one.
-        function: the name in `file` or `module`, dotted for a method.
-        code, what: of the failure if it raises, and whose code it is, to begin the message with.
-        directory: where `sys.path` begins; empty: the file's own.
-        env: the environment of the worker; None: this process's.
-        handler: answers what the call asks this process for.
-        processes: how many workers calls of the function are divided among, where they turn out to compute.
-        continues: it continues what an earlier call began, so that no other worker can make it.
+        adapter: `package.module:name` of a function of agentv that runs in the worker. It is called with the user's
+            function (None if `file` and `module` are None) and the payload, and returns a value or an awaitable.
+        function: name in `file` or `module`, dotted for a method.
+        code: code of the failure if the function raises.
+        what: name of the code in messages.
+        directory: first entry of `sys.path`; empty: the directory of the file.
+        env: the environment of the worker; None: that of this process.
+        handler: handles requests of the call to this process.
+        processes: maximum number of workers for calls of the function, if they turn out to be CPU-bound.
+        continues: whether it continues an earlier call, so that only the same worker can run it.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"env", "handler"})
@@ -277,7 +283,7 @@ class CodeCall(PartlyShown, frozen=True):
 
 
 class Returned(Struct, frozen=True):
-    """A value that a call returned, the milliseconds that it took, and the attempts before it whose worker died."""
+    """The value that a call returned, its duration in milliseconds, and earlier attempts whose worker died."""
 
     value: Any
     duration_ms: float = 0.0
@@ -285,63 +291,63 @@ class Returned(Struct, frozen=True):
 
 
 class Raised(Failure, frozen=True):
-    """Why a call returned nothing. `cause`: text of the exception; `attempts`: those whose worker died."""
+    """The failure of a call. `cause` is the text of the exception; `attempts` are those whose worker died."""
 
     cause: str = ""
     attempts: tuple[Attempt, ...] = ()
 
 
 class Executor(Protocol):
-    """Runs user functions, so that one that hangs or blocks does not delay others.
+    """Runs user functions such that one that hangs or blocks does not delay others.
 
-    A call begins when it is made, and not when it is first awaited: many that are made in one turn of the loop would
-    otherwise all begin after the last of them was.
+    A call starts when it is made, not when it is first awaited. Otherwise, of many calls made in one iteration of the
+    event loop, none would start before the last was made.
     """
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
         """Run the function on a new thread. If cancelled, the thread continues as a daemon."""
 
     def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
-        """Call a function of the user's in its worker."""
+        """Call a user's function in a worker process."""
 
 
 class JavaScriptHost(Protocol):
     """The long-lived process that runs users' TypeScript and JavaScript."""
 
     async def call(self, source: str, payload: Mapping[str, Json], timeout_s: float) -> Json | Failure:
-        """Call a function or an expression; its plain value, or a Failure."""
+        """Call a function or evaluate an expression, and return its plain value or a Failure."""
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float) -> JsonObject | Failure:
-        """Have the default export of `file` grade the payload; its plain result, or a Failure."""
+        """Grade the payload with the default export of `file`, and return its plain result or a Failure."""
 
 
 class Clock(Protocol):
-    """Time, so that tests need not wait for it."""
+    """The source of time, which tests replace."""
 
     def monotonic(self) -> float:
-        """Seconds from some fixed point."""
+        """Return the seconds since some fixed point."""
 
     def utc(self) -> datetime:
-        """The date and time now, in UTC."""
+        """Return the current date and time in UTC."""
 
 
 class Reader(Protocol):
-    """File access of the loader. It records what it has read, for `run.json`."""
+    """File access of the loader. Records the files that it reads, for `run.json`."""
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file.
+        """Return the content of a file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
 
 
 class Call(Struct, frozen=True):
-    """A call whose answer is kept, or was.
+    """A call whose answer is stored, or looked up in a store.
 
     Attributes:
-        key: the hash of what determines the answer.
-        target: the name of the called target or judge.
+        key: hash of what determines the answer.
+        target: name of the called target or judge.
         request: what is sent to it.
     """
 
@@ -351,27 +357,27 @@ class Call(Struct, frozen=True):
 
 
 class SpendingLog(Protocol):
-    """Record of what model calls of agents cost, kept as soon as each has ended."""
+    """Record of the cost of agents' model calls, written as soon as each has ended."""
 
     def spend(self, case_id: str, target: str, call: UsageStep, trial: str = "") -> None:
-        """Keep what one call took; `trial` is the trial's key."""
+        """Record the usage of one call; `trial` is the trial's key."""
 
 
 class AnswerArchive(Protocol):
     """Store of answers for later runs."""
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer to a call, or None."""
+        """Return the stored answer to a call, or None."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Store the answer to a call."""
 
 
 class AnswerLookup(Protocol):
-    """Lookup of stored answers for the calls of a trial: a store, or a connection to one on another machine."""
+    """Stored answers for the calls of a trial: a store, or a connection to one on another machine."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Store an answer before it is used."""
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
-        """The answer stored earlier, or None."""
+        """Return the stored answer, or None."""

@@ -1,4 +1,4 @@
-"""Python API: runs a path, a Suite or a mapping, and returns typed results."""
+"""The Python API: run an eval file, a Suite or a mapping, and get typed results."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Authored: TypeAlias = "str | Mapping[str, Any]"
-"""An entry of `assert:`: a sentence, or a mapping in any form that an eval file can have."""
+"""An entry of `assert:`: a sentence, or a mapping in any form that an eval file allows."""
 
 AskedTarget: TypeAlias = "str | Callable[..., Any] | Mapping[str, Any]"
-"""A name or `provider:rest`, a function that answers a prompt, or the settings of a target."""
+"""A target: a name or `provider:rest`, a function that answers a prompt, or settings."""
 
 
 Said: TypeAlias = "str | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
@@ -42,7 +42,7 @@ Said: TypeAlias = "str | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One question of a case with several, and the assertions that grade its answer."""
+    """One turn of a case with several, and the assertions that grade its answer."""
 
     input: Said
     assertions: Sequence[Authored] = ()
@@ -52,7 +52,7 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One test, as in `tests:` of an eval file; the names are the same, but for `assertions`.
+    """One test, as in `tests:` of an eval file. Names are the same, except that `assert` is `assertions`.
 
     Set either `input` or `turns`.
     """
@@ -76,13 +76,13 @@ class Case:
     depends_on: str | Sequence[str] = ()
 
     def authored(self) -> dict[str, Any]:
-        """The same case as a mapping, as in an eval file."""
+        """Return the case as a mapping, as in an eval file."""
         return _given_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Cases and their shared settings, as in an eval file; the names are the same, but for `assertions`."""
+    """Cases and their shared settings, as in an eval file. Names are the same, except that `assert` is `assertions`."""
 
     name: str
     tests: Sequence[Case | Mapping[str, Any]]
@@ -99,22 +99,22 @@ class Suite:
     cluster: str | None = None
 
     def authored(self) -> dict[str, Any]:
-        """The same suite as a mapping, as in an eval file."""
+        """Return the suite as a mapping, as in an eval file."""
         tests = [test.authored() if isinstance(test, Case) else dict(test) for test in self.tests]
         return {**_given_fields(self), "tests": tests}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """The results of a run. A notebook shows it as a table.
+    """The results of a run, shown as a table in notebooks.
 
     Attributes:
-        summary: its totals, computed from the rows on disk.
-        results: one per finished trial, in the order in which they finished; those of a resumed run come first. A
-            trial that was skipped because of another one has a result too, with the status `skipped`.
+        summary: totals, computed from the rows on disk.
+        results: one per finished trial, in the order in which they finished; results from before a run was resumed come
+            first. A trial that was skipped because of another one has a result too, with the status `skipped`.
         status: the exit status of `agentv eval` for this run.
-        directory: of the rows, the journal and the summary.
-        diagnostics: warnings of the files.
+        directory: the run directory, with the rows, the journal and the summary.
+        diagnostics: warnings about the files.
     """
 
     run_id: str
@@ -126,13 +126,13 @@ class Evaluation:
 
     @property
     def passed(self) -> bool:
-        """Whether every case was graded and is good enough."""
+        """Whether every case was graded and passed."""
         return self.status is ExitStatus.PASSED
 
     def to_pandas(self) -> pd.DataFrame:
-        """The results as a DataFrame of pandas: one row per trial, and the columns of a CSV export.
+        """Return the results as a pandas DataFrame with one row per trial and the columns of a CSV export.
 
-        `tags` holds lists. Scores, variables and metadata have columns of their own: `scores.NAME`, `vars.NAME`,
+        `tags` contains lists. Scores, variables and metadata have a column each: `scores.NAME`, `vars.NAME`,
         `metadata.NAME`.
 
         Raises:
@@ -143,26 +143,25 @@ class Evaluation:
         return frame_of(self.results, root=str(Path.cwd()))
 
     def __repr__(self) -> str:
-        """The totals on one line."""
         return f"<Evaluation {self.run_id}: {outcomes(self.summary.cases)}>"
 
     def __str__(self) -> str:
-        """The totals, as `agentv eval` prints them."""
+        """Return the totals, as `agentv eval` prints them."""
         return "\n".join(totals(self.summary, 0, shown_from(str(self.directory), str(Path.cwd()))))
 
     def _repr_html_(self) -> str:
-        """A table for notebooks, those that did not pass first."""
+        """Return a table for notebooks, with trials that did not pass first."""
         from agentv.reports.notebook import render_table
 
         return render_table(self.results, str(self).splitlines())
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """What Jupyter shows: the table, or the totals where there is no HTML."""
+        """Return what Jupyter shows: the table, or the totals if it cannot show HTML."""
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 Given: TypeAlias = "str | TargetSpec | Mapping[str, Json] | None"
-"""An asked target as the settings take it."""
+"""A target or judge in the form that `EvalSettings` takes."""
 
 Source: TypeAlias = "str | os.PathLike[str] | Suite | Mapping[str, Any] | Sequence[str | os.PathLike[str]]"
 
@@ -177,29 +176,29 @@ def evaluate(
 ) -> Evaluation:
     """Run the cases of a path, a Suite or a mapping, and grade the answers.
 
-    Where an event loop is running, as in a notebook, the run gets a thread and a loop of its own, and this call blocks
-    until it ends. What belongs to the caller's loop, such as a session or a lock that an `async` function uses, does
-    not work on another one: await `evaluate_async` then. An interrupt ends the run in good order, keeps the finished
-    trials, and raises KeyboardInterrupt, which says how to resume.
+    If an event loop is running, as in a notebook, the run gets a thread and a loop of its own, and this call blocks
+    until it ends. Objects that belong to the caller's loop, such as a session or a lock that an `async` function uses,
+    do not work on another loop: await `evaluate_async` instead. An interrupt ends the run gracefully, keeps the
+    finished trials, and raises KeyboardInterrupt with a message that says how to resume.
 
     Args:
         source: an eval file, a directory or several of them; a Suite; or the content of an eval file.
-        target: target to evaluate; overrides the source. A function receives the parameters that it names, out of
-            prompt, messages, vars, metadata and case_id. It runs in this process, unguarded: a plain function on a
+        target: target to evaluate; overrides the source. A function may declare the parameters prompt, messages, vars,
+            metadata and case_id, in any combination. It runs in this process, without isolation: a plain function on a
             thread, an `async` one on the event loop of the run, which it must not block. Functions in files run in
-            processes of their own.
+            separate processes.
         judge: model that grades rubrics; overrides the source.
-        progress: in a notebook, show a line of progress below the cell.
+        progress: in a notebook, show a progress line below the cell.
         options: the flags of `agentv eval`, with underscores: `--max-errors 3` is max_errors=3, and a switch is True.
-            Repeatable ones take a list: filter, tags, exclude_tags, prompts, exports (`--out FILE`); variables
+            Repeatable flags take a list: filter, tags, exclude_tags, prompts, exports (`--out FILE`); variables
             (`--var`) takes a mapping. `--timeout` is timeout_s.
 
     Returns:
         The results; a failed or errored case raises no exception.
 
     Raises:
-        LoadError: the source is invalid; contains a diagnostic for each mistake.
-        UsageError: there is nothing to run.
+        LoadError: the source is invalid; has a diagnostic for each mistake.
+        UsageError: an argument is invalid, or there is nothing to run.
         StoreError: the results cannot be written.
         KeyboardInterrupt: the run was interrupted.
     """
@@ -207,7 +206,7 @@ def evaluate(
         return _beside_the_loop(_settings(source, target, judge, options), progress=progress)
     found: list[Evaluation] = []
 
-    async def main() -> None:  # returns nothing: asyncio may write out what the outermost task returns, all of it
+    async def main() -> None:  # returns nothing, because asyncio may print the whole result of the outermost task
         found.append(await _evaluated(_settings(source, target, judge, options)))
 
     asyncio.run(main())
@@ -222,10 +221,10 @@ async def evaluate_async(
     progress: bool = True,
     **options: Any,
 ) -> Evaluation:
-    """Like `evaluate`, inside an event loop, which stays free for other tasks.
+    """Like `evaluate`, but on the running event loop, which stays free for other tasks.
 
-    The functions `target` and `judge` are awaited on this loop, where the caller's sessions and locks belong. Functions
-    in files run in processes of their own.
+    If `target` or `judge` is an `async` function, it runs on this loop, so that it can use the caller's sessions and
+    locks. Functions in files run in separate processes.
     """
     shown = cell_progress() if progress else None
     try:
@@ -236,7 +235,7 @@ async def evaluate_async(
 
 
 def _beside_the_loop(settings: EvalSettings, *, progress: bool) -> Evaluation:
-    """The run on a thread of its own; this one shows its progress."""
+    """Run on a new thread, and show the progress from this one."""
     stops, shown = StopRequests(), cell_progress() if progress else None
     opened: list[str] = []
     try:
@@ -261,14 +260,14 @@ async def _evaluated(
     stops: StopRequests | None = None,
     opened: list[str] | None = None,
 ) -> Evaluation:
-    """The results of a run.
+    """Run and return the results.
 
     Args:
-        settings: of the run.
-        shown: counts its events.
-        draws: show the progress after each event, from this thread.
-        stops: end the run when another thread asks for it.
-        opened: gets the id of the run when it begins.
+        settings: settings of the run.
+        shown: progress to which every event is added.
+        draws: draw the progress after each event, on this thread.
+        stops: requests of another thread to end the run.
+        opened: list to which the id of the run is added when it begins.
     """
     prepared = prepare(settings)
     results: list[TrialResult] = []
@@ -327,10 +326,10 @@ def _settings(
 
 
 def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> None:
-    """Refuse arguments that no run can be made of, in the words of whoever calls.
+    """Check the arguments of `evaluate`, with messages in terms of the Python API.
 
     Raises:
-        UsageError: a target or judge is of the wrong type, or an option is unknown or set in another way.
+        UsageError: a target or judge has the wrong type, an option is unknown, or `targets` is given.
     """
     for name, value in {"target": target, "judge": judge}.items():
         if value is not None and not isinstance(value, str | TargetSpec | Mapping):
@@ -345,12 +344,12 @@ def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> N
 
 
 def _given(asked: AskedTarget | None) -> Given:
-    """What was asked for, a function as the target that it is."""
+    """Return the target or judge as `EvalSettings` takes it, with a function converted to a target."""
     return callable_target(asked) if callable(asked) else asked
 
 
 def _given_fields(made: Suite | Case | Turn) -> dict[str, Any]:
-    """The fields that were given, by their names in a file."""
+    """Return the fields that are set, by their names in an eval file."""
     given = {one.name: getattr(made, one.name) for one in fields(made)}
     if given.get("turns"):
         given["turns"] = [_given_fields(turn) if isinstance(turn, Turn) else dict(turn) for turn in given["turns"]]

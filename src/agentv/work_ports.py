@@ -1,4 +1,4 @@
-"""Ports of a trial that is work in a directory; the extension `agents` implements them."""
+"""Protocols for trials in which an agent works in a workspace or with tools. The extension `agents` implements them."""
 
 from __future__ import annotations
 
@@ -23,129 +23,129 @@ from agentv.ports import TargetRequest
 
 
 class Sandboxes(Protocol):
-    """What can confine agents on this machine. Each is tried when it is first asked for."""
+    """The sandboxes that are available on this machine. Each is tried on first use."""
 
     @property
     def warning(self) -> str:
-        """What an agent can do that nothing confines."""
+        """Warning about what an agent can do without a sandbox."""
 
     def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
-        """The first that works here and gives the network that is asked for; why none does."""
+        """Return the first sandbox that works here and supports the network, or a Failure that says why none does."""
 
     def problem(self, name: SandboxName) -> str:
-        """Why one is not available, and how to get it; empty: it is."""
+        """Return why a sandbox is not available and how to get it; "" if it is."""
 
     def lines(self) -> tuple[str, ...]:
-        """What there is, for people."""
+        """Return lines that list which sandboxes work here."""
 
 
 class WorkArchive(Protocol):
-    """The work of agents that an earlier run kept, for grading it again."""
+    """The work of agents that an earlier run stored, for regrading."""
 
     def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
-        """What is kept of a trial; None: nothing, or of another answer than this; why it cannot be used.
+        """Return the stored work of a trial, None if there is none for this answer, or why it cannot be used.
 
         Args:
-            trial: by its names: its assertions may have changed.
-            output: of its recorded answer.
+            trial: the trial, identified by its names, because its assertions may have changed.
+            output: its recorded answer.
         """
 
 
 class TrialWork(Protocol):
-    """What a trial has besides its calls, from before the first of them to after its grades.
+    """The work of an agent in a trial, such as its workspace and its tools, from before the first call until graded.
 
-    Such as the workspace and the tools of an agent. A call of the trial passes `request`, `counted` and `note`, then
-    `finish` ends what it started, `context` shows the work to assertions, and `judged` and `close` complete its result.
+    Each call of the trial goes through `request`, `counted` and `note`. Then `finish` ends what was started, `context`
+    shows the work to assertions, and `judged` and `close` complete the result.
     """
 
     @property
     def runs_recorded(self) -> bool:
-        """Whether the target is called whatever answers are stored, since its model calls are recorded or replayed."""
+        """Whether to call the target even if its answer is stored, because its model calls are recorded or replayed."""
 
     @property
     def grades_at_limits(self) -> bool:
-        """Whether a trial that reached a limit is graded all the same."""
+        """Whether a trial that reached a limit is graded anyway."""
 
     def request(self, request: TargetRequest) -> TargetRequest:
-        """What the target is asked."""
+        """Return the request with the workspace, tools and limits of the trial."""
 
     def seen(self, activity: AgentActivity) -> AgentActivity:
-        """What is shown of an agent's work so far, by what it reports."""
+        """Return the activity that an agent reports, corrected by agentv's own counts."""
 
     def counted(
         self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
     ) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """What a call gives, with what it took by our own count."""
+        """Return the result of a call with the usage that agentv counted itself."""
 
     def note(self, answer: TargetResponse | Failure) -> None:
-        """Take in what a call shows of the work."""
+        """Record the trace and the logs of a call."""
 
     def recall(self, kept: AgentWork | None) -> None:
-        """Take in what an earlier run kept of the work; None: it kept nothing."""
+        """Use the work that an earlier run stored; None if it stored nothing."""
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
-        """The limit that an answer passed, though nothing ended it."""
+        """Return a Failure if an answer exceeds a limit that nothing enforced during the call."""
 
     def limited(self, answer: Failure) -> TargetResponse | Failure:
-        """What a failed call comes to: a limit that was reached may be graded as it is."""
+        """Return the outcome of a failed call; one that reached a limit may be graded as it is."""
 
     async def finish(self) -> Failure | None:
-        """End what was started, and see what it left; why that cannot be graded."""
+        """End what was started and collect the work; return a Failure if it cannot be graded."""
 
     def context(self, context: AssertionContext) -> AssertionContext:
-        """What assertions see, once it has ended; before, they see nothing of it."""
+        """Return the context with the work, or unchanged until `finish` was called."""
 
     def judged(self, result: TrialResult) -> TrialResult:
-        """The result as the work lets it stand."""
+        """Return the result, failed or errored if the work does not allow it to pass."""
 
     async def close(self, result: TrialResult) -> TrialResult:
-        """Remove what is left, or keep it; the result with the work."""
+        """Remove or keep the workspace, and return the result with the work."""
 
     async def discard(self) -> None:
-        """Close what is not closed yet: the trial was broken off."""
+        """Close what is still open after a trial was aborted."""
 
 
 class UserReply(Struct, frozen=True):
-    """What a simulated user says next, or how the conversation has ended; exactly one of the two."""
+    """A simulated user's next message, or how the conversation ended; exactly one is set."""
 
     message: str = ""
     done: UserDone | None = None
 
 
 class ConversationUser(Protocol):
-    """Who talks with the target in one trial of a case with `user`."""
+    """The simulated user of one trial of a case with `user`."""
 
     @property
     def cost_usd(self) -> float | None:
-        """What its messages cost so far, US dollars; None: unknown."""
+        """Cost of its messages so far in US dollars; None if unknown."""
 
     @property
     def token_usage(self) -> TokenUsage | None:
-        """What its messages took so far; None: unknown."""
+        """Token usage of its messages so far; None if unknown."""
 
     async def reply(self, transcript: Sequence[Message]) -> UserReply | Failure:
-        """What it says after a transcript, the last message of which is the target's; why it says nothing."""
+        """Return the user's next reply in a conversation, or a Failure."""
 
 
 class TrialWorks(Protocol):
-    """Gives the trials of a run what they have besides their calls."""
+    """Opens the work of a run's trials."""
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What failed after the last trial."""
+        """Failures after the last trial, such as those of hooks."""
 
     async def open(self, trial: Trial) -> TrialWork | Failure:
-        """The work of a trial; why it cannot be had."""
+        """Open the work of a trial, or return a Failure."""
 
     def user(self, trial: Trial) -> ConversationUser:
-        """Who talks with the target in a trial of a case with `user`."""
+        """Return the simulated user of a trial of a case with `user`."""
 
     async def close(self) -> None:
-        """The run is over: end and remove what is left."""
+        """End and remove what is left after the run."""
 
 
 class ModelExchanges(Protocol):
     """The recorded model calls of a run: a cassette."""
 
     def notes(self) -> Iterable[str]:
-        """What the report says of them at the end of the run."""
+        """Return notes for the report at the end of the run."""
