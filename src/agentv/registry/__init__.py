@@ -1,1 +1,1 @@
-"""Explicit registries of assertion types and target providers, and how their options are declared."""
+"""Registries of assertion types, target providers, extensions and plugins, and the declaration of their options."""

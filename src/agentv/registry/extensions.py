@@ -1,45 +1,44 @@
-"""The extensions that are here, and what each registers: names and places, as strings in its `__init__.py`.
+"""The extensions in `agentv/extensions`, and what each registers in its `__init__.py`, as strings.
 
-Installed packages add to the same tables; `user_code/plugins.py` finds them. An extension may have these tables, each a
-dict from names to places, `module:attribute`, where nothing else is said:
+Installed packages add to the same tables; `user_code/plugins.py` finds them. An extension may have these tables. Each
+is a dict from names to import paths `module:attribute`, unless stated otherwise:
 
-    COMMANDS          a subcommand.
-    COMMAND_SECTIONS  a subcommand → its section in `agentv --help`: Run, Read, Judge, Agents, Share or, without this,
-                      More.
-    EXECUTORS         a value of `--executor` → what opens the executor of a prepared run's trials.
-    EXPORT_FORMATS    a suffix of an exported file → a function from what is exported to the pieces of its text.
-    OPTIONS           a command and a flag of it → the `click.Option`. Options of `eval` that are no settings are for
+    COMMANDS          subcommand → the command.
+    COMMAND_SECTIONS  subcommand → its section in `agentv --help`: Run, Read, Judge, Agents, Share or (default) More.
+    EXECUTORS         value of `--executor` → a function that opens the executor of a prepared run's trials.
+    EXPORT_FORMATS    suffix of an exported file → a function from the export to the pieces of its text.
+    OPTIONS           command and flag → the `click.Option`. Options of `eval` that are not settings are passed to
                       `BESIDE_RUNS`; those of `convert` are `DialectOption`s.
-    BESIDE_RUNS       what goes on beside a run of the command line → a function of what is prepared, the values of
-                      options of extensions that are no settings, and whether to be quiet. It returns what makes a
-                      context manager around the run, out of what to call when the run's directory is open, and yields
-                      what to call in its place; or None.
-    CONFIG_KEYS       a key of `.agentv/config.yaml` → a function that reports what is wrong with its node.
-    ENDPOINTS         a screen of the pages beside those of runs → a tuple of the `Endpoint`s of the API that it needs.
-    PAGES             what a server shows of projects. `project` → a function of a `ProjectContext` and the address of
-                      the static files that returns the application; `static` → a function that returns the route of
-                      these files; `version` → one that returns the folder in their address.
+    BESIDE_RUNS       name of something that happens alongside a run of the command line → a function of the prepared
+                      run, the values of options of extensions that are not settings, and whether to be quiet. It
+                      returns None, or a function that returns a context manager around the run. This function takes
+                      the callback for when the run's directory is opened, and its context yields the callback to use
+                      instead.
+    CONFIG_KEYS       key of `.agentv/config.yaml` → a function that reports problems of its node.
+    ENDPOINTS         screen of the pages other than those of runs → a tuple of the API's `Endpoint`s that it needs.
+    PAGES             parts of the pages of projects. `project` → a function of a `ProjectContext` and the URL of the
+                      static files that returns the application; `static` → a function that returns the route of these
+                      files; `version` → a function that returns the folder in their URL.
     PROVIDERS         provider of targets → its settings, a frozen dataclass derived from
                       `registry.types.ProviderSettings`.
     ASSERTIONS        assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that
                       grades.
-    RETURNS           a kind of object that a function of a `python` target may return → a function of the object and
-                      the last message that it was given, which returns its answer, a `Failure`, or None for another
-                      kind.
-    RECORDINGS        a value of `trace` of a `python` target → what makes a context manager, in which a call in a
-                      worker is recorded; its method `trace` returns the `Trace`, and `problems` the Issues of a machine
-                      that lacks what it needs.
-    TRACE_FORMATS     a value of `agentv results export --format` → a function of a stored run and paths, which writes
-                      the files and yields what it did, a line each.
-    SUITE_KEYS        a key of eval files → the JSON Schema of what it may hold, where the core does not declare it. Who
-                      reads it is a port.
-    CASE_KEYS         the same of a key of a case.
-    SCHEMA_DEFS       a part of the JSON Schema of eval files → a function that returns its definitions, by name.
-    PORTS             a protocol that the core declares and only calls → what makes an object of it, as the core says.
-    DIALECTS          a value of `agentv convert --from` → the `Dialect` of a tool's files (`dialects/recognition.py`).
-    SIGNS             what shows that a file is another tool's → the name of its dialect: `name:` and a pattern of its
-                      name, which is certain; `keys:` and keys, with `+` between them, that a mapping has; `record:` and
-                      keys that the first record has.
+    RETURNS           kind of object that the function of a `python` target may return → a function of the object and
+                      the last message of the input, which returns the answer, a `Failure`, or None for other objects.
+    RECORDINGS        value of `trace` of a `python` target → a class of context managers that record a call in a
+                      worker. Its method `trace` returns the `Trace`; `problems` returns Issues if the machine lacks
+                      something that it needs.
+    TRACE_FORMATS     value of `agentv results export --format` → a function of a stored run and paths, which writes the
+                      files and yields lines that say so.
+    SUITE_KEYS        key of eval files that the core does not declare → the JSON Schema of its value. A port reads it.
+    CASE_KEYS         key of a case that the core does not declare → the JSON Schema of its value.
+    SCHEMA_DEFS       part of the JSON Schema of eval files → a function that returns its definitions, by name.
+    PORTS             protocol that the core declares and only calls → a function or class that returns its
+                      implementation. The core defines its arguments.
+    DIALECTS          value of `agentv convert --from` → the `Dialect` of a tool's files (`dialects/recognition.py`).
+    SIGNS             sign that a file is another tool's → the name of its dialect. Signs are `name:` and a pattern of
+                      the file's name, which is conclusive; `keys:` and keys of a mapping, joined by `+`; `record:` and
+                      keys of the first record.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ from typing import Any
 _FOLDER = Path(__file__).parent.parent / "extensions"
 
 NAMES = Path(__file__).with_name("extension_names.json")
-"""Kind → name → the extension that adds it, of all extensions, or `CORE`; `docs/website/generate.py` writes it."""
+"""File with kind → name → owner: an extension, installed or not, or `CORE`. `docs/website/generate.py` writes it."""
 
 CORE = "core"
-"""Who has the names that no plugin can add."""
+"""The owner of names that no plugin can add."""
 
 HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv again"
-"""What to do where an extension is lacking."""
+"""Hint for a missing extension."""
 
 COMMANDS = "COMMANDS"
 COMMAND_SECTIONS = "COMMAND_SECTIONS"
@@ -89,50 +88,50 @@ SIGNS = "SIGNS"
 
 @cache
 def extensions() -> Mapping[str, ModuleType]:
-    """Name → module of each extension whose folder is here, by name. The modules import nothing."""
+    """Return name → module of the extensions whose folders exist, sorted by name. The modules import nothing."""
     names = sorted(entry.name for entry in os.scandir(_FOLDER) if (Path(entry) / "__init__.py").is_file())
     return {name: import_module(f"agentv.extensions.{name}") for name in names}
 
 
 def registered(kind: str) -> dict[str, str]:
-    """Everything of a kind that extensions add: name → place."""
+    """Return name → import path of everything of a kind that extensions add."""
     return {name: place for module in extensions().values() for name, place in getattr(module, kind, {}).items()}
 
 
 @cache
 def loaded(kind: str, name: str) -> Any:
-    """What an extension registered by a name, imported."""
+    """Import and return what an extension registered under a name."""
     return resolve_name(registered(kind)[name])
 
 
 def kinds() -> list[str]:
-    """The tables that an extension can have."""
+    """Return the names of the tables that an extension can have."""
     return list(_owners())
 
 
 def reserved(kind: str) -> set[str]:
-    """The names of a kind that no plugin can add: those of the core and of all extensions."""
+    """Return the names of a kind that no plugin can add: those of the core and of all extensions."""
     return {*_owners().get(kind, {}), *registered(kind)}
 
 
 def known(kind: str) -> list[str]:
-    """The names of a kind that extensions add, whether or not they are here."""
+    """Return the names of a kind that extensions add, including those of missing extensions."""
     return list(dict.fromkeys([*registered(kind), *missing(kind)]))
 
 
 def lacking(kind: str, name: str) -> str | None:
-    """`needs extension NAME`, where a name is that of an extension whose folder is not here; None for others."""
+    """Return `needs extension NAME` if a name belongs to a missing extension; None otherwise."""
     owner = _owners().get(kind, {}).get(name, CORE)
     return None if owner == CORE or owner in extensions() else f"needs extension {owner}"
 
 
 def missing(kind: str) -> tuple[str, ...]:
-    """The names of a kind whose extension is not here."""
+    """Return the names of a kind that belong to missing extensions."""
     return tuple(name for name in _owners().get(kind, {}) if lacking(kind, name))
 
 
 def owners() -> dict[str, dict[str, str]]:
-    """Kind → name → the extension that adds it: what `NAMES` holds where all of them are here, without the core's."""
+    """Return kind → name → the extension that adds it, for writing `NAMES`; without the names of the core."""
     names = (name for module in extensions().values() for name in vars(module))
     found = {name for name in names if name.isupper() and not name.startswith("_")}
     return {

@@ -1,9 +1,9 @@
 """Declarations of options: the fields of a frozen Struct or dataclass.
 
-The parser of authored files, the checks, the error messages, the JSON Schema and the docs all read these
-declarations. Classes of plugins are dataclasses; ours are mostly Structs, which take less time to import. The types
-that a field may have are a closed set: `bool`, `int`, `float`, `str`, `Literal`, `Json`, tuples, mappings and nested
-declarations of them, `| None`, and the kinds below.
+The parser of authored files, the checks, the error messages, the JSON Schema and the docs all use these declarations.
+Classes in plugins are dataclasses; those of agentv are mostly Structs, which are faster to import. A field may have
+these types only: `bool`, `int`, `float`, `str`, `Literal`, `Json`, tuples, mappings and nested declarations of them,
+`| None`, and the types below.
 """
 
 from __future__ import annotations
@@ -33,58 +33,58 @@ class Between(Struct, frozen=True):
 
 
 class Nonempty(Struct, frozen=True):
-    """Text, lists or objects that must not be empty."""
+    """Marks text, lists or objects that must not be empty."""
 
 
 class Alias(Struct, frozen=True):
-    """Older spellings of one option."""
+    """Older spellings of an option."""
 
     names: tuple[str, ...]
 
 
 class ValueAlias(Struct, frozen=True):
-    """Older spellings of the values of one option: older value → canonical value."""
+    """Older spellings of an option's values: older value → canonical value."""
 
     values: Mapping[str, str]
 
 
 class AsWritten(Struct, frozen=True):
-    """Marks text for which a number or boolean of the file counts as its YAML text."""
+    """Marks text that may be given as a YAML number or boolean, which is read as it is written."""
 
 
 class FromFile(Struct, frozen=True):
-    """Marks text that may be a file: `file://words.txt` is what the file contains; in a list, each of its lines."""
+    """Marks text that may be read from a file: `file://words.txt` is its content or, in a list, one item per line."""
 
 
 class ExistingFile(Struct, frozen=True):
-    """Marks a path that is resolved as SPEC section 5 says and must exist; the value is absolute."""
+    """Marks a path of an existing file; resolved as in SPEC section 5, and the value is absolute."""
 
 
 class ExistingDirectory(Struct, frozen=True):
-    """Marks a directory that is resolved as SPEC section 5 says and must exist; the value is absolute."""
+    """Marks a path of an existing directory; resolved as in SPEC section 5, and the value is absolute."""
 
 
 class ExistingPath(Struct, frozen=True):
-    """Marks a path of a file or a directory that is resolved as SPEC section 5 says; the value is absolute."""
+    """Marks a path of an existing file or directory; resolved as in SPEC section 5, and the value is absolute."""
 
 
 class NameOrDirectory(Struct, frozen=True):
-    """Marks text that is a name, unless it begins with `./`, `../`, `/` or `~/`: then it is an ExistingDirectory."""
+    """Marks text that is a name or, if it begins with `./`, `../`, `/` or `~/`, the path of an existing directory."""
 
 
 class Secret(Struct, frozen=True):
-    """Marks text that must never be written."""
+    """Marks text that must never be written anywhere."""
 
 
 class NoSecrets(Struct, frozen=True):
-    """Marks data without secrets, whatever its keys are called: answers by case id, the names in a schema."""
+    """Marks data without secrets, even if a key sounds like one: answers by case id, the names in a schema."""
 
 
 class FromEnvironment(Struct, frozen=True):
-    """Marks text that an environment variable gives where the author gives none: the first of `names` that is set.
+    """Marks text whose default is the first environment variable of `names` that is set.
 
     Attributes:
-        required: without it nothing can be asked, so that a run is refused.
+        required: whether the target cannot be called without it, so that a run is refused.
     """
 
     names: tuple[str, ...]
@@ -92,11 +92,11 @@ class FromEnvironment(Struct, frozen=True):
 
 
 class CallTimeTemplate(Struct, frozen=True):
-    """Marks values whose placeholders are rendered with the case when it runs, not when the file is loaded."""
+    """Marks values whose placeholders are rendered when a case runs, not when the file is loaded."""
 
 
 class Verbatim(Struct, frozen=True):
-    """Marks values that are data: placeholders in them are never rendered."""
+    """Marks values whose placeholders are never rendered, because they are data."""
 
 
 class Document(Struct, frozen=True):
@@ -114,10 +114,10 @@ class LoadedJson(Struct, frozen=True):
 
 
 class LoadedSchema(LoadedJson, frozen=True):
-    """A JSON Schema given inline or by a path, with all that it refers to.
+    """A JSON Schema given inline or by a path, with the files that it refers to.
 
     Attributes:
-        base: the URI of its own file; empty where it refers to no other file.
+        base: URI of its own file; empty if it refers to no other file.
         files: URI → document of the other files.
     """
 
@@ -126,30 +126,29 @@ class LoadedSchema(LoadedJson, frozen=True):
 
 
 class FunctionRef(Struct, frozen=True):
-    """A function of the user's: `name` in the file `path`, or in the importable `module`."""
+    """A user's function: `name` in the file `path` or in the importable `module`."""
 
     name: str
     path: str | None = None
     module: str | None = None
 
     def __str__(self) -> str:
-        """As it is written: `file.py:name`."""
+        """Return the reference as in an eval file, such as `file.py:name`."""
         return f"{self.path or self.module}:{self.name}"
 
 
 class PythonSource(Struct, frozen=True):
-    """Python to call: `code` given inline, or a `function` of a file. Exactly one of them is set."""
+    """Python to call: inline `code`, or a `function` in a file. Exactly one of them is set."""
 
     code: str | None = None
     function: FunctionRef | None = None
 
     def __str__(self) -> str:
-        """As it is written."""
         return self.code if self.code is not None else str(self.function)
 
 
 class JavaScriptSource(Struct, frozen=True):
-    """JavaScript to call: `code` given inline, or a function of a file: its default export, or the one called `name`.
+    """JavaScript to call: inline `code`, or the function `name`, by default the default export, of the file `path`.
 
     Exactly one of `code` and `path` is set.
     """
@@ -159,39 +158,36 @@ class JavaScriptSource(Struct, frozen=True):
     name: str | None = None
 
     def __str__(self) -> str:
-        """As it is written."""
         if self.code is not None:
             return self.code
         return f"{self.path}:{self.name}" if self.name else str(self.path)
 
 
 class Command(Struct, frozen=True):
-    """A program with its arguments, or a line for the shell. Exactly one of them is set."""
+    """A program with its arguments (`argv`), or a shell command. Exactly one of them is set."""
 
     argv: tuple[str, ...] = ()
     shell: str | None = None
     cwd: str = ""
 
     def __str__(self) -> str:
-        """As a person would type it."""
         return self.shell if self.shell is not None else " ".join(self.argv)
 
 
 class FileGlobs(Struct, frozen=True):
-    """Files of the project by their paths, with `*`, `?` and `**`, seen from the directory `cwd`."""
+    """Globs of files, with `*`, `?` and `**`, relative to the directory `cwd`."""
 
     patterns: tuple[str, ...]
     cwd: str = ""
 
     def __str__(self) -> str:
-        """As they are written."""
         return ", ".join(self.patterns)
 
 
 class PromptCode(Struct, frozen=True):
     """Code that writes a judge prompt: a Python function, a JavaScript or TypeScript file, or a command that prints it.
 
-    Exactly one of the three is set; `config` reaches it.
+    Exactly one of the three is set, and is given `config`.
     """
 
     function: FunctionRef | None = None
@@ -200,12 +196,11 @@ class PromptCode(Struct, frozen=True):
     config: Mapping[str, Json] = field(default=EMPTY)
 
     def __str__(self) -> str:
-        """As it is written."""
         return str(self.function or self.script or self.command)
 
     @property
     def name(self) -> str:
-        """The same without directories, for labels."""
+        """The text of a command, or a file and function without directories, for labels."""
         return str(self) if self.command else str(self).rpartition("/")[2]
 
 
@@ -223,13 +218,14 @@ Entries: TypeAlias = tuple[AssertionEntry, ...]
 
 
 class Issue(Struct, frozen=True):
-    """A problem with options that are each valid on their own. `path` leads to the option: ("fields", 0, "match").
+    """A problem with options that are each valid on their own.
 
     Attributes:
-        file: file that the option names, absolute, if the mistake is in it; None: the mistake is in the option itself.
-        name: of the invalid placeholder in that file.
-        line: in that file, from 1, if there is no name.
-        of_machine: the options are right on a machine that has what this one lacks: a warning where nothing runs.
+        path: keys and indexes that lead to the option, such as ("fields", 0, "match").
+        file: absolute path of the file that the option names, if the mistake is in it; None: it is in the option.
+        name: name of the invalid placeholder in that file.
+        line: line in that file, from 1, if there is no name.
+        of_machine: whether only this machine lacks something that the options need: a warning if nothing is to run.
     """
 
     path: tuple[str | int, ...]
@@ -247,9 +243,10 @@ class Declared:
     """Base of every class of options.
 
     Attributes:
-        short: the option that a lone value fills: the one-key form of an assertion, the rest of `provider:rest`.
-            None: the short form is not possible.
-        options_first: a mapping of options alone is these options, though the short form takes mappings too.
+        short: the option that a single value sets: the one-key form of an assertion, the rest of `provider:rest`.
+            None: there is no short form.
+        options_first: whether a mapping in the short form is read as the options if it has only names of options,
+            although the option `short` accepts mappings too.
     """
 
     __slots__ = ()
@@ -258,12 +255,12 @@ class Declared:
     options_first: ClassVar[bool] = False
 
     def validate(self) -> Iterable[Issue]:
-        """Problems across several options, or inside one beyond its type."""
+        """Return problems between options, and of single options beyond their types."""
         return ()
 
 
 def options_of(declared: Any) -> dict[str, Any]:
-    """The options of a declared class or an instance, with their defaults; NODEFAULT: it is required."""
+    """Return option → default of a class of options or of an instance; NODEFAULT if the option is required."""
     if hasattr(declared, "__struct_fields__"):
         names, defaults = declared.__struct_fields__, declared.__struct_defaults__
         values = (getattr(one, "factory", one) for one in defaults)
@@ -276,7 +273,7 @@ def options_of(declared: Any) -> dict[str, Any]:
 
 
 def is_declared(one: object) -> bool:
-    """Whether it is a class with options, or an instance of one."""
+    """Return whether an object is a class of options, or an instance of one."""
     cls = one if isinstance(one, type) else type(one)
     return hasattr(cls, "__dataclass_fields__") or (issubclass(cls, Declared) and issubclass(cls, Struct))
 
@@ -288,18 +285,19 @@ class DeclaredAssertion(Declared):
     """Base of the options of an assertion type.
 
     Attributes:
-        needs_judge: a judge must be set; the option `judge` may name it.
-        needs_agent: its judge must be an agent, which looks at the workspace.
-        needs_embedder: an embedder must be set; the option `embedder` may name it.
-        compares: it is a Comparison: the answers from all prompts and targets are graded together.
+        needs_judge: whether a judge must be set; the option `judge` may name it.
+        needs_agent: whether its judge must be an agent, which inspects the workspace.
+        needs_embedder: whether an embedder must be set; the option `embedder` may name it.
+        compares: whether it is a Comparison, which grades the answers from all prompts and targets together.
         timeout_s: default time limit of a grade in seconds; None: it cannot take long.
-        of_text_alone: only the text of the answer matters, and grading calls nothing, so that loading can try it.
-        runs_code: it runs user code or calls a user's server.
-        reads: what its grade depends on: the `answer`, figures of the `call` alone, or the workspace that an agent left
-            (`work`) and nothing of the answer.
-        reads_criteria: it reads the criteria of the case.
-        reads_json: it reads the answer as JSON.
-        extra_option: the option, a mapping, for keys that are not options; None: such keys are unknown.
+        of_text_alone: whether it grades only the text of the answer and calls nothing, so that it can be tried when
+            the file is loaded.
+        runs_code: whether it runs user code or calls a user's server.
+        reads: what its grade depends on: the `answer`, only measurements of the `call`, or only the workspace that an
+            agent left (`work`).
+        reads_criteria: whether it uses the criteria of the case.
+        reads_json: whether it parses the answer as JSON.
+        extra_option: option, a mapping, that collects keys that are not options; None: such keys are errors.
     """
 
     __slots__ = ()
@@ -317,24 +315,24 @@ class DeclaredAssertion(Declared):
     extra_option: ClassVar[str | None] = None
 
     def label(self) -> str:
-        """Short description of what the entry checks; part of its default name."""
+        """Return a short description of what the entry checks, which is part of its default name."""
         return ""
 
-    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Issue]:  # noqa: ARG002  # most lack nothing
-        """Inputs that it needs and that a case lacks.
+    def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Issue]:  # noqa: ARG002  # by default, it needs none
+        """Return an Issue for each input that it needs and that a case lacks.
 
         Args:
-            variables: of the case.
+            variables: variables of the case.
             reference: whether the case has an expected output.
-            criteria: whether it has criteria.
+            criteria: whether the case has criteria.
         """
         return ()
 
-    def lacks_context(self, variables: JsonObject) -> bool:  # noqa: ARG002  # most read none
-        """Whether it reads retrieved text that only the target's reply can give.
+    def lacks_context(self, variables: JsonObject) -> bool:  # noqa: ARG002  # by default, it needs none
+        """Return whether it needs retrieved text that only the target's reply can contain.
 
         Args:
-            variables: of the case.
+            variables: variables of the case.
         """
         return False
 
@@ -354,36 +352,36 @@ MEDIA_TYPES = {
     "xml": "application/xml",
     **dict.fromkeys(("yaml", "yml"), "application/yaml"),
 }
-"""Short names of media types, which are the suffixes of such files."""
+"""Suffix of files, which is a short name → media type."""
 
 
 def media_type_of(written: str) -> str:
-    """A media type, given whole or by its short name."""
+    """Return the media type that a full name or a short name stands for."""
     name = written.strip().lower()
     return MEDIA_TYPES.get(name.removeprefix("."), name)
 
 
 class Preprocessor(Declared, Struct, frozen=True):
-    """A command that turns files of one type into text: it reads JSON with `path` on stdin and prints the text."""
+    """A command that converts files of one type to text: it reads JSON with `path` on stdin and prints the text."""
 
     type: Annotated[Text, Nonempty(), Doc("the media type of the files, or a suffix such as xlsx")]
     command: Annotated[Command, Doc("a list of words, or a shell command")]
     timeout_s: Annotated[Seconds, Doc("time limit for one file, in seconds")] = 60.0
 
     def validate(self) -> Iterable[Issue]:
-        """A type that no file can have."""
+        """Return an Issue if the media type is not valid."""
         if "/" not in self.type and media_type_of(self.type) not in MEDIA_TYPES.values():
             hint = f"write one such as text/csv, or one of {', '.join(MEDIA_TYPES)}"
             yield Issue(("type",), f"'{self.type}' is not a media type", hint=hint)
 
 
 def missing_extra(module: str, extra: str, what: str) -> Issue | None:
-    """An Issue `missing-extra` where a library cannot be found; None where it can. Imports nothing.
+    """Return an Issue `missing-extra` if a library is not installed; None if it is. Imports nothing.
 
     Args:
         module: the library's module.
-        extra: the extra of this package that brings it.
-        what: what requires it: "parsing SQL", "agentv view".
+        extra: the extra of this package that installs it.
+        what: what requires it, such as "parsing SQL" or "agentv view".
     """
     if _is_installed(module):
         return None
@@ -393,7 +391,7 @@ def missing_extra(module: str, extra: str, what: str) -> Issue | None:
 
 
 def install_hint(extra: str) -> str:
-    """The command that installs an extra."""
+    """Return the command that installs an extra."""
     return f"pip install 'agentv[{extra}]'"
 
 
@@ -401,5 +399,5 @@ def install_hint(extra: str) -> str:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except (ValueError, ImportError):  # put into sys.modules by hand; a package around it that is not there either
+    except (ValueError, ImportError):  # the module has no spec, or its parent package is not installed
         return False

@@ -1,4 +1,4 @@
-"""Options of targets whose model calls can pass the gateway: shared by agents and by programs."""
+"""Options of targets whose model calls can go through the gateway: agents and programs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _STATUS = re.compile(r"[45]\d\d")
 
 
 class GatewaySettings(ProviderSettings):
-    """Base of settings with the options of the gateway, which a provider declares among its own fields.
+    """Base of settings with options of the gateway, which each provider declares among its own fields.
 
     Attributes:
-        gateway: the protocol; False: model calls do not pass the gateway; None: it is not set.
-        faults: what is injected.
+        gateway: protocol of the model calls; False: they do not go through the gateway; None: not set.
+        faults: faults to inject into the model calls → share of the calls.
     """
 
     __slots__ = ()
@@ -46,11 +46,11 @@ class GatewaySettings(ProviderSettings):
 
     @property
     def model_protocol(self) -> ModelProtocol | None:
-        """The protocol by which it calls its model; None: it is not known, so that its calls pass no gateway."""
+        """The protocol of its model calls; None if unknown, so that they cannot go through the gateway."""
         return self.gateway if isinstance(self.gateway, str) else None
 
     def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:
-        """The API by `base_url` and `api_key`, else by the variables of its provider."""
+        """Return the API from `base_url` and `api_key`, or else from the provider's environment variables."""
         protocol = self.model_protocol
         if protocol is None or self.gateway is False:
             return None
@@ -58,7 +58,7 @@ class GatewaySettings(ProviderSettings):
         return ModelUpstream.known_to(protocol, env, base_url, api_key, self.faults)
 
     def fault_issues(self) -> Iterable[Issue]:
-        """What is wrong with `faults`."""
+        """Return the problems of `faults`."""
         for name in self.faults:
             if name != DROP and _STATUS.fullmatch(name) is None:
                 message = f"'{name}' is no fault: use an HTTP status from 400 to 599, or '{DROP}'"
@@ -68,7 +68,7 @@ class GatewaySettings(ProviderSettings):
             yield Issue(("faults",), f"the shares of 'faults' must not exceed 1 together, found {shares:g}")
 
     def protocol_issues(self) -> Iterable[Issue]:
-        """What is wrong with the options of a target whose protocol only `gateway` tells."""
+        """Return the problems of the gateway's options, for a target whose protocol only `gateway` can set."""
         known = ", ".join(PROTOCOLS)
         if isinstance(self.gateway, str) and (needs := lacking(PORTS, "TrialWorks")):
             yield Issue(("gateway",), f"'gateway' {needs}", "missing-extra", HOW_TO_GET)
@@ -81,5 +81,5 @@ class GatewaySettings(ProviderSettings):
 
 
 def no_effect(name: str, when: str, hint: str) -> Issue:
-    """The problem of an option that changes nothing where it stands."""
+    """Return an Issue for an option that changes nothing here."""
     return Issue((name,), f"'{name}' has no effect {when}", "no-effect", hint)

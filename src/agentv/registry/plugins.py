@@ -1,4 +1,4 @@
-"""Plugins: entry points of installed packages, the names that they claim, and why one is not used."""
+"""Plugins: entry points of installed packages, the rules for their names, and why one is not used."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ GROUPS: Mapping[str, str] = {
     "agentv.targets": "PROVIDERS",
     "agentv.reports": "EXPORT_FORMATS",
 }
-"""Entry point group → the kind of its entries, which an extension has a table for."""
+"""Entry point group → kind of its entries, which is the name of an extension's table."""
 
 EXTENSIONS = "agentv.extensions"
-"""The entry point group of extensions, and the kind of its entries."""
+"""The entry point group of extensions, which is also the kind of its entries."""
 
 _WORDS: Mapping[str, str] = {
     "ASSERTIONS": "assertion type",
@@ -27,20 +27,22 @@ _WORDS: Mapping[str, str] = {
 }
 
 ANY_NAME = re.compile(r".+", re.DOTALL)
-"""A name that is written in no eval file."""
+"""Form of names that are not used in eval files."""
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[.-][a-z0-9]+)*")
-"""A name as it can be written everywhere. ASCII alone: no letter of another script passes for one of these."""
+"""Form of names that are used in eval files. ASCII only, because letters of other scripts may look the same."""
 
 
 class Plugin(Struct, frozen=True):
-    """What an installed package registers: an entry point, or a name in a table of its extension.
+    """A registration by an installed package: an entry point, or a name in a table of its extension.
 
     Attributes:
         kind: `EXTENSIONS`, or a table of an extension (`registry/extensions.py`).
-        value: `package.module:Class`; of an extension: its module.
-        package, version: of the distribution; no version: its metadata has none.
-        file, line, column: where its `entry_points.txt` or the extension's module says so, from 1.
+        value: `package.module:Class`; for an extension, its module.
+        package: name of the distribution.
+        version: version of the distribution; empty if its metadata has none.
+        file: its `entry_points.txt`, or the extension's module.
+        line, column: position in `file`, from 1.
     """
 
     kind: str
@@ -59,13 +61,13 @@ class Plugin(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The plugin as a message names it: `assertion type 'tone' of acme-evals 1.2`."""
+        """The plugin's name in messages: `assertion type 'tone' of acme-evals 1.2`."""
         shown = f"'{self.name}'" if self.name.isascii() else ascii(self.name)
         return f"{words_of(self.kind)} {shown} of {self.owner}"
 
 
 def words_of(kind: str) -> str:
-    """What a kind registers, in the words of a message: `command`, `trace format`."""
+    """Return the name of a kind in messages: `command`, `trace format`."""
     return _WORDS.get(kind) or kind.removesuffix("S").replace("_", " ").lower()
 
 
@@ -73,9 +75,9 @@ class Problem(Struct, frozen=True):
     """Why a plugin is not used.
 
     Attributes:
-        code: `shadowed-plugin`: a built-in has its name. `bad-plugin`: it is broken.
-        message: what is wrong, with the package and, where known, the file and line of the fault.
-        hint: what to do about it.
+        code: `shadowed-plugin` if a built-in has its name, `bad-plugin` if it is broken.
+        message: what is wrong, with the package and, if known, the file and line of the mistake.
+        hint: the fix.
     """
 
     code: str
@@ -84,11 +86,11 @@ class Problem(Struct, frozen=True):
 
 
 class PluginCode(Struct, frozen=True):
-    """The code of a plugin that was loaded; keys of answers and grades know it.
+    """The code of a loaded plugin, which is part of the keys of answers and grades.
 
     Attributes:
-        title, owner: as those of the `Plugin`.
-        identity: its package, version and the sha256 of its files: another text where the plugin changed.
+        title, owner: those of the `Plugin`.
+        identity: package, version and SHA-256 of the files, which changes with the plugin.
     """
 
     title: str
@@ -97,7 +99,7 @@ class PluginCode(Struct, frozen=True):
 
 
 class LoadedPlugin(Struct, frozen=True):
-    """The checked object of an entry point, and the plugin that it belongs to."""
+    """The object that a plugin registered, after it was checked, and the plugin's code."""
 
     value: object
     code: PluginCode
@@ -109,8 +111,8 @@ class NameRules(Struct, frozen=True):
     Attributes:
         built_in: names of built-ins, which take precedence.
         reserved: name → why no plugin may have it.
-        reads: a name as authored → the canonical name, and whether `not-` inverts it.
-        form: the characters of a name.
+        reads: function from a name as authored to the canonical name and whether `not-` inverts it.
+        form: pattern of allowed names.
     """
 
     built_in: Collection[str]
@@ -120,7 +122,7 @@ class NameRules(Struct, frozen=True):
 
 
 def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Problem]:
-    """The plugins that cannot be used because of their names. Runs none of their code."""
+    """Return plugin → problem for plugins that cannot be used because of their names. Runs none of their code."""
     claimed = Counter(one.name for one in plugins)
     found: dict[Plugin, Problem] = {}
     for one in plugins:
@@ -160,9 +162,9 @@ class PluginSource:
     """The plugins of one kind, for a registry.
 
     Args:
-        plugins: those that are installed.
-        rules: which names they may have.
-        load: imports what a plugin names and checks it.
+        plugins: the installed plugins.
+        rules: rules for their names.
+        load: imports and checks the object that a plugin registers.
     """
 
     def __init__(self, plugins: Iterable[Plugin], rules: NameRules, load: LoadPlugin) -> None:
@@ -173,11 +175,11 @@ class PluginSource:
 
     @property
     def places(self) -> dict[str, str]:
-        """Each name that may be used, and what it names. Runs no code of a plugin."""
+        """Name → import path of the plugins that may be used. Runs no code of a plugin."""
         return {one.name: one.value for one in self.plugins if one not in self.problems}
 
     def find(self, name: str) -> LoadedPlugin | Problem | None:
-        """Look a name up and load it; returns why it cannot be used, or None if no plugin has it."""
+        """Load and return the plugin of a name, or a Problem if it cannot be used; None if there is none."""
         if name not in self._found:
             plugin = next((one for one in self.plugins if one.name == name), None)
             self._found[name] = None if plugin is None else self.problems.get(plugin) or self._load(plugin)
@@ -185,4 +187,4 @@ class PluginSource:
 
 
 NO_PLUGINS = PluginSource((), NameRules(()), lambda plugin: Problem("bad-plugin", plugin.title, ""))
-"""For a registry of built-in names alone."""
+"""The plugins of a registry that only has built-in names."""

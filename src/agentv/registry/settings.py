@@ -1,7 +1,7 @@
-"""How a setting of a run is declared: by one field, with the flag, the variable and the bounds that it has.
+"""Declarations of the settings of a run: each is one field with its flag, its environment variable and its bounds.
 
-`agentv eval` takes its options from the fields of `agentv.app.settings.EvalSettings`, `evaluate()` its keywords, and
-the `run:` block of files those of `RunKeys`.
+The options of `agentv eval` and the keywords of `evaluate()` come from the fields of
+`agentv.app.settings.EvalSettings`; the keys of the `run:` block of files come from `RunKeys`.
 """
 
 import math
@@ -21,21 +21,21 @@ MOST_USED = "Most used"
 STATISTICS = "Repeats and statistics"
 EARLIER = "Earlier answers"
 SECTIONS = (MOST_USED, "Output", "Cases", "Input", "Limits", STATISTICS, EARLIER, "Checks and debugging")
-"""Sections of the help of `agentv eval`."""
+"""Sections in the help of `agentv eval`, in order."""
 
 
 class Flag(Struct, frozen=True):
-    """The option of `agentv eval` that gives a setting. Its type and whether it repeats follow from the field's type.
+    """The option of `agentv eval` for a setting. Its type, and whether it is repeatable, follow from the field's type.
 
     Attributes:
-        spelled: its spellings, separated by spaces; `--x/--no-x` for a setting that the files may also decide.
+        spelled: spellings, separated by spaces; `--x/--no-x` for a setting that files may also set.
         help: a sentence for `--help`.
-        metavar: what stands for the value.
-        section: its section of the help; empty: that of its group.
-        bare: the value of the option alone; None: it needs a value.
-        table: kind of what extensions add to its values, beside its default.
-        file: it is the path of an existing file.
-        parameter: its name in the command's options, if that is not the field's.
+        metavar: placeholder for the value in the help.
+        section: section in the help; empty: that of its group.
+        bare: value if the option is given without one; None: it needs a value.
+        table: kind of extensions' registrations whose names are values too, in addition to the default.
+        file: whether the value is the path of an existing file.
+        parameter: name of the command's parameter, if it differs from the field's.
     """
 
     spelled: str
@@ -49,17 +49,17 @@ class Flag(Struct, frozen=True):
 
 
 class Resumed(Struct, frozen=True):
-    """A run that is resumed has the value that it began with, unless the command gives one. `run.json` has it."""
+    """Marks a setting that a resumed run takes from `run.json`, unless the command line sets it."""
 
 
 class Variable(Struct, frozen=True):
-    """The environment variable that gives a setting if no flag does."""
+    """The environment variable for a setting, used if no flag sets it."""
 
     name: str
 
 
 class RunKeys(Declared, Struct, frozen=True, kw_only=True):
-    """Settings that the `run:` block of files gives too. None: the files decide."""
+    """Settings that the `run:` block of files can also set. None: use the value in the files."""
 
     section: ClassVar[str] = "Limits"
 
@@ -110,13 +110,13 @@ class RunKeys(Declared, Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True):
-    """What the field of a setting declares.
+    """The declaration of a setting, read from its field.
 
     Attributes:
-        kind: its type, without None.
+        kind: type, without None.
         optional: whether it may be None.
-        section: of the group.
-        markers: what else its annotation says.
+        section: section of its group in the help.
+        markers: metadata of its annotation.
     """
 
     kind: Any
@@ -127,32 +127,32 @@ class Setting(Struct, frozen=True):
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """The types that it may have, without None."""
+        """The types of its values, without None."""
         return get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
 
     @property
     def several(self) -> bool:
-        """Whether several values can be given."""
+        """Whether it has several values."""
         return any(get_origin(one) in (tuple, Mapping) for one in self.kinds)
 
     def read(self, recorded: object) -> Any:
-        """The value of a setting as `run.json` has it; None if it has none of this type."""
+        """Return the value recorded in `run.json`; None if it does not have the right type."""
         if isinstance(recorded, list):
             return tuple(map(str, recorded)) if self.several else None
         return recorded if any(_is_one(recorded, kind) for kind in self.kinds) else None
 
     def marked(self, marker: type[T]) -> T | None:
-        """The marker of this class; None if the field has none."""
+        """Return the marker of this class, or None."""
         return next((one for one in self.markers if isinstance(one, marker)), None)
 
     @property
     def flag(self) -> str:
-        """The flag as messages spell it: the first long spelling; empty without one."""
+        """The flag as shown in messages: its first long spelling, or "" if there is none."""
         flag = self.marked(Flag) or Flag("", "")
         return next((one.partition("/")[0] for one in flag.spelled.split() if one.startswith("--")), "")
 
     def given(self, value: Any) -> Any:
-        """A value from Python as the settings have it: a path as text, a text or a list of texts as a tuple."""
+        """Convert a value from the Python API: a path to text, and text or a list to a tuple if there are several."""
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if isinstance(value, str) and not any(_is_one(value, kind) for kind in self.kinds):
@@ -161,10 +161,10 @@ class Setting(Struct, frozen=True):
         return tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in value) if is_list else value
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse a value of another type or out of the bounds. The command line does so itself; the SDK comes here.
+        """Check the type and the bounds of a value. For the Python API; the command line has its own checks.
 
         Raises:
-            UsageError: the message names the setting.
+            UsageError: the value is invalid; the message names the setting.
         """
         if self.marked(Flag) is None or (value is None and self.optional):
             return
@@ -180,7 +180,7 @@ class Setting(Struct, frozen=True):
 
 
 def _is_one(value: object, kind: Any) -> bool:
-    """Whether a value is of the type of a setting."""
+    """Return whether a value has the type."""
     origin = get_origin(kind)
     if origin is Literal:
         return value in get_args(kind)
@@ -207,11 +207,11 @@ _WORDS: Mapping[Any, Callable[[Any, Between], str]] = {
     Mapping: lambda *_: "a mapping",
     Literal: lambda kind, _: " or ".join(map(repr, get_args(kind))),
 }
-"""A type of settings and the bounds of a number, in words."""
+"""Type of a setting → a function that describes the expected value, with its bounds, for messages."""
 
 
 def setting_of(annotation: Any, default: Any, section: str) -> Setting:
-    """What the annotation and the default of a field declare, in a group with this section of the help."""
+    """Return the declaration of a setting from its field's annotation and default, and its group's section."""
     markers: list[object] = []
     kind, optional = annotation, False
     while True:
@@ -220,6 +220,6 @@ def setting_of(annotation: Any, default: Any, section: str) -> Setting:
             markers += found
         elif get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind):
             members = [one for one in get_args(kind) if one is not NoneType]
-            kind, optional = Union[tuple(members)], True  # noqa: UP007  # members that are known at run time
+            kind, optional = Union[tuple(members)], True  # noqa: UP007  # members are known at run time only
         else:
             return Setting(kind, optional, default, section, tuple(markers))

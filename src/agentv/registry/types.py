@@ -1,4 +1,4 @@
-"""Descriptions of assertion types and providers, and the registry that loads them by name on first use."""
+"""Assertion types, providers, and the registry that imports them by name on first use."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class AssertionType(Struct, frozen=True):
-    """An assertion type: its canonical name, and the dataclass that declares its options and grades.
+    """An assertion type.
 
     Attributes:
-        plugin: whose code it is; None: it is built in.
+        name: canonical name.
+        options: dataclass that declares its options and grades.
+        plugin: the plugin that registers it; None: it is built in.
     """
 
     name: str
@@ -38,7 +40,7 @@ class AssertionType(Struct, frozen=True):
 
 
 class OpenAssertionType(Protocol):
-    """An assertion type whose options are its author's own: a file in `.agentv/assertions/`."""
+    """An assertion type without declared options: a file in `.agentv/assertions/`."""
 
     @property
     def name(self) -> str:
@@ -46,37 +48,38 @@ class OpenAssertionType(Protocol):
 
     @property
     def short(self) -> str | None:
-        """The option that a lone value fills."""
+        """The option that a single value sets; None if there is none."""
 
     @property
     def options(self) -> tuple[str, ...] | None:
-        """The names that it takes; None: any."""
+        """The names of its options; None if it accepts any."""
 
     def build(self, options: Mapping[str, Json]) -> Assertion | list[Issue]:
-        """The assertion with these options, or all that is wrong with them. Runs none of the author's code."""
+        """Return the assertion with these options, or every problem with them. Runs none of the author's code."""
 
 
 Calls = Literal["nothing", "server", "any-server", "program"]
 
 
 class ProviderSettings(Declared):
-    """Base of the settings of a provider: frozen options, and how to connect with them.
+    """Base of a provider's settings, which are frozen and can connect to the target.
 
     Attributes:
-        calls: what an answer comes from: `nothing` but its settings, a `server` of the provider, `any-server` whose
-            address the author gives, or a `program`, a function or a library on this machine. Data may name targets
-            by it (`Provider.may_stand_in_data`), and it determines how many files a trial opens.
-        example: what to write after the colon in an example, if not a `small_model`.
-        model_names: how the names of its models begin, in small letters.
-        finds_keys: a library finds keys in the environment by itself, so every variable that looks like one is secret.
-        embeds: its target is an Embedder.
-        answers: it can be used as a target and as a judge.
-        free: its calls cost nothing and use no tokens, so budgets ignore them.
-        confined: it works on a case by a program that it starts inside the sandbox of the request.
-        is_agent: it works on a case for minutes, so that people see what it does and can end it.
-        returns_context: its replies may contain the text that it retrieved.
-        small_model: a small model of the provider: it stands in examples, and judges where no judge is named and the
-            provider's key is the only one.
+        calls: where answers come from: `nothing` but its settings, a `server` of the provider, `any-server` whose
+            address the author gives, or a `program`, which includes functions and libraries on this machine. Determines
+            whether data may name such targets (`Provider.may_stand_in_data`), and how many files a trial opens.
+        example: text after the colon in examples, if there is no `small_model`.
+        model_names: prefixes of the names of its models, in lower case.
+        finds_keys: whether a library finds keys in the environment itself, so that every variable that looks like a key
+            is secret.
+        embeds: whether its target is an Embedder.
+        answers: whether it can be used as a target and as a judge.
+        free: whether its calls cost nothing and use no tokens, so that budgets ignore them.
+        confined: whether it works with a program that it starts inside the sandbox of the request.
+        is_agent: whether it works on a case for minutes, so that users can watch and interrupt it.
+        returns_context: whether its replies may contain the text that it retrieved.
+        small_model: a small model of the provider for examples. It is also the judge if none is set and the provider's
+            API key is the only one.
     """
 
     __slots__ = ()
@@ -94,64 +97,66 @@ class ProviderSettings(Declared):
     small_model: ClassVar[str | None] = None
 
     def spares(self) -> Collection[str]:
-        """Of the settings that only the environment could give still, those that are not needed as the others are.
+        """Return names of settings that may come from the environment but are not needed with the other settings.
 
-        A server on this machine, for one, wants no key.
+        For example, a server on this machine needs no API key.
         """
         return ()
 
     def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:  # noqa: ARG002  # most libraries read nothing
-        """Variables that a library reads by itself, besides those of the fields; in `env`, or missing."""
+        """Return variables, set in `env` or missing, that a library reads itself besides those of the fields."""
         return ()
 
-    def refuses(self, block: Block) -> str | None:  # noqa: ARG002  # most take all
-        """Why a block of a message cannot be sent, after the target's name: `fetches no pictures, …`; None: it can."""
+    def refuses(self, block: Block) -> str | None:  # noqa: ARG002  # by default, it accepts all
+        """Return why it cannot be sent a block of a message, to follow its name: `fetches no pictures, …`; or None."""
         return None
 
-    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:  # noqa: ARG002  # as above
-        """Why it cannot be given a case with scripted tools, or with several turns, after its name; None: it can."""
+    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:  # noqa: ARG002  # by default, it accepts all
+        """Return why it cannot run a case with scripted tools, or with several turns, to follow its name; or None."""
         return None
 
     def endpoint(self) -> str | None:
-        """Key of the shared rate limit: equal for settings that use one server with one API key.
+        """Return the key of the shared rate limit, equal for settings that use one server with one API key.
 
-        None: nothing outside this machine is called, so calls need not be slowed down.
+        None if nothing outside this machine is called, so that there is no rate limit.
         """
         return None
 
     def elsewhere(self) -> str | None:
-        """The server's address if it is not the provider's own, in a form that may be shown.
+        """Return the server's address, in a form that may be shown, if it is not the provider's own; None otherwise.
 
-        Prices are known per provider: another server may have other prices, or none.
+        Prices are known per provider, and another server may have other prices.
         """
         return None
 
-    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:  # noqa: ARG002  # most call no model by the gateway
-        """The API that the gateway forwards the model calls of an agent to; None: they do not pass the gateway.
+    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:  # noqa: ARG002  # by default, there is none
+        """Return the API to which the gateway forwards an agent's model calls; None if they do not use the gateway.
 
         Args:
-            env: the environment of the suite and of the target, in which keys may stand.
+            env: environment of the suite and of the target, which may contain keys.
         """
         return None
 
-    def ceiling(self, request: TargetRequest) -> Ceiling:  # noqa: ARG002  # most do not know
-        """Maximum cost of one call, which a budget reserves before the call is made."""
+    def ceiling(self, request: TargetRequest) -> Ceiling:  # noqa: ARG002  # unknown by default
+        """Return the maximum cost of one call, which a budget reserves before the call is made."""
         return UNKNOWN
 
-    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:  # noqa: ARG002  # as above
-        """Maximum cost of embedding these texts, all together."""
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:  # noqa: ARG002  # unknown by default
+        """Return the maximum cost of embedding all of these texts."""
         return UNKNOWN
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that is ready for calls. Nothing is started before its first call."""
+        """Return a target that is ready for calls. Nothing is started before its first call."""
         raise NotImplementedError
 
 
 class Provider(Struct, frozen=True):
-    """A provider of targets: its canonical name, and the dataclass that declares its settings and connects.
+    """A provider of targets.
 
     Attributes:
-        plugin: whose code it is; None: it is built in.
+        name: canonical name.
+        settings: dataclass that declares its settings and connects.
+        plugin: the plugin that registers it; None: it is built in.
     """
 
     name: str
@@ -166,37 +171,37 @@ class Provider(Struct, frozen=True):
 
     @property
     def of_models(self) -> bool:
-        """Whether it calls the API of models by their names."""
+        """Whether it calls a model API, with the name of the model as its short form."""
         return self.settings.calls == "server" and self.settings.short == "model"
 
     def may_stand_in_data(self, *, alone: bool) -> bool:
-        """Whether rows of data may name a target: one that calls nothing, or a server that is not the row's choice.
+        """Return whether a row of data may name a target, which must call nothing, or a server that it cannot choose.
 
         Args:
-            alone: the row gives only what follows the colon, such as a model; other settings may be addresses.
+            alone: whether the row sets only the text after the colon, such as a model; other settings may be addresses.
         """
         return self.settings.calls == "nothing" or (alone and self.settings.calls == "server")
 
     @property
     def bare(self) -> bool:
-        """Whether its name alone is a target, because every setting has a default."""
+        """Whether its name alone denotes a target, because every setting has a default."""
         return all(default is not NODEFAULT for default in options_of(self.settings).values())
 
 
 def summary_of(declared: object) -> str:
-    """The first line of a docstring; nothing where a dataclass has the one that Python made."""
+    """Return the first line of a docstring; "" if Python generated it for a dataclass."""
     text = (getattr(declared, "__doc__", None) or "").strip().split("\n", 1)[0]
     return "" if text.startswith(f"{getattr(declared, '__name__', '')}(") else text
 
 
 class RunData(Struct, frozen=True):
-    """A run as a report of a plugin gets it. The keys are those of `docs/reference/results.md`; secrets are redacted.
+    """The data of a run for a plugin's report format. `docs/reference/results.md` has the keys; secrets are redacted.
 
     Attributes:
-        run_id: of the run.
+        run_id: id of the run.
         record: `run.json`: what was run.
-        summary: `summary.json`: the totals of the whole run.
-        rows: the rows of `index.jsonl` that were chosen, in the order in which trials ended. To be read once.
+        summary: `summary.json`: totals of the whole run.
+        rows: the selected rows of `index.jsonl`, in the order in which trials ended. Can be iterated once.
     """
 
     run_id: str
@@ -206,7 +211,7 @@ class RunData(Struct, frozen=True):
 
 
 class ReportFormat(Struct, frozen=True):
-    """A format that a plugin writes runs in: what turns a run into the text of a file, whole or in pieces."""
+    """A plugin's report format, with a function that returns a file's text from a run, whole or in pieces."""
 
     name: str
     render: Callable[[RunData], str | Iterable[str]]
@@ -214,11 +219,11 @@ class ReportFormat(Struct, frozen=True):
 
 
 CustomTypes = Callable[[str, str], "Discovered"]
-"""(directory of the eval file, repository root) → the custom assertion types in reach."""
+"""(directory of the eval file, repository root) → the custom assertion types available there."""
 
 
 class Discovered(Struct, frozen=True):
-    """Custom assertion types found for one directory, where was looked, and what is wrong there."""
+    """Custom assertion types for one directory, the directories that were searched, and issues by file."""
 
     types: Mapping[str, OpenAssertionType]
     searched: tuple[str, ...]
@@ -226,25 +231,25 @@ class Discovered(Struct, frozen=True):
 
 
 Checkouts = Callable[[RepositoryFile, Mapping[str, str]], "Checkout | Unavailable"]
-"""(a file of a repository, the environment of the process) → where it lies on disk; fetched where it must be."""
+"""(file of a repository, environment of the process) → its location on disk, fetched if necessary."""
 
 ChooseSandbox = Callable[[Sequence[SandboxName], Network], "SandboxName | Failure"]
-"""The first sandbox that works here and gives this network; why none does."""
+"""Returns the first sandbox that works here and supports the network, or a Failure that says why none does."""
 
 
 T = TypeVar("T")
 
 
 class Registry(Struct, Generic[T], eq=False):
-    """Registry from names to declarations. The object of a name is imported when it is first looked up.
+    """Registry of declarations by name. The object of a name is imported when it is first looked up.
 
     Attributes:
-        what: kind of object for messages: "assertion type", "provider".
+        what: kind of object in messages: "assertion type", "provider".
         table: name → `package.module:Class`.
-        make: converts the name and the loaded class, and the code of a plugin, into the value that `find` returns.
-        kind: of what extensions add to the table, so that it is known which names lack their extension.
+        make: returns the value of `find`, from the name, the imported class and, for a plugin, its code.
+        kind: kind of extensions' registrations in the table, to recognize names of missing extensions.
         not_yet: names that are recognized but not supported yet.
-        plugins: searched for names that the table lacks.
+        plugins: plugins for names that are not in the table.
     """
 
     what: str
@@ -256,21 +261,21 @@ class Registry(Struct, Generic[T], eq=False):
     _found: dict[str, T | None] = {}
 
     def __iter__(self) -> Iterator[str]:
-        """The built-in names, in the order of the table."""
+        """Iterate over the built-in names, in the order of the table."""
         return iter(self.table)
 
     @property
     def names(self) -> Iterator[str]:
-        """Every name that may be used: the built-in ones, then those of plugins."""
+        """The names that may be used: the built-in ones, then those of plugins."""
         yield from self.table
         yield from sorted(self.plugins.places)
 
     def plugin(self, name: str) -> Plugin | None:
-        """The plugin that would be used for a name, were nothing else in its way. Not loaded."""
+        """Return the plugin of a name that is not built in, even if it has a problem, without loading it; or None."""
         return next((one for one in self.plugins.plugins if one.name == name and name not in self.table), None)
 
     def find(self, name: str) -> T | None:
-        """Look a name up; None if it is unknown, or if its plugin is broken (`problem`)."""
+        """Return the declaration of a name; None if it is unknown, or if its plugin is broken (see `problem`)."""
         if name not in self._found:
             made = None
             if name in self.table:
@@ -281,7 +286,7 @@ class Registry(Struct, Generic[T], eq=False):
         return self._found[name]
 
     def problem(self, name: str) -> Problem | None:
-        """Why this name, or a plugin of it, cannot be used."""
+        """Return why a name cannot be used: its extension is missing or its plugin has a problem; None otherwise."""
         if name in self.table or name in self.not_yet:
             return None
         if needs := lacking(self.kind, name):
