@@ -1,4 +1,4 @@
-"""Eval files as pytest tests: `pytest evals/`. Nothing of agentv is loaded before such a file is collected."""
+"""Eval files as pytest tests: `pytest evals/`. The rest of agentv is not imported until an eval file is collected."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 COLLECTED = (".eval.yaml", ".eval.yml", ".eval.py")
 EXAM_FILES = ("eval.yml", "eval.yaml")
 NAMED = (".yaml", ".yml", ".jsonl", ".csv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", ".xlsm")
-"""What is an eval file only where it is named."""
+"""Suffixes of files that are eval files only if they are named on the command line."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The flags, as in `agentv eval`."""
+    """Add flags like those of `agentv eval`."""
     group = parser.getgroup("agentv", "eval files")
     group.addoption(
         "--agentv-target", action="append", default=[], metavar="TARGET", help="Target to evaluate. Repeatable."
@@ -38,16 +38,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Count what is left alone, and hear of the runs of other processes."""
+    """Prepare the state of the session, and receive notes from the processes of pytest-xdist."""
     config.stash[LEFT] = []
     config.stash[EXAMS] = []
-    config.stash[OWN] = {mark_of(line) for line in config.getini("markers")}  # before plugins add theirs
+    config.stash[OWN] = {mark_of(line) for line in config.getini("markers")}  # before plugins add their own
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Elsewhere(), "agentv-elsewhere")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
-    """Collect an eval file if it, or a directory above it, was named."""
+    """Collect an eval file if it, or a directory above it, is named on the command line."""
     name = file_path.name
     if name in EXAM_FILES and not parent.session.isinitpath(file_path) and any(file_path.parent.glob("prompt.*")):
         parent.config.stash[EXAMS].append(str(file_path))
@@ -57,7 +57,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile |
         return None
     config = parent.config
     unnamed = config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR
-    if unnamed and not config.getini("agentv_collect"):  # a bare `pytest` must not begin to pay for model calls
+    if unnamed and not config.getini("agentv_collect"):  # `pytest` without arguments must not cause paid model calls
         config.stash[LEFT].append(str(file_path))
         return None
     from agentv.pytest_plugin.collection import EvalFile
@@ -67,7 +67,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile |
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the run, and inform the coordinating process."""
+    """End the run, and send its notes to the coordinating process of pytest-xdist."""
     runs = session.config.stash.get(RUNS, None)
     if runs is not None:
         runs.end()
@@ -77,7 +77,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Path of the results, and notes that a passed test does not show."""
+    """Print the path of the results, notes, and how many eval files were not collected."""
     runs = config.stash.get(RUNS, None)
     elsewhere = config.pluginmanager.get_plugin("agentv-elsewhere")
     lines = [*(runs.notes() if runs is not None else ())]
@@ -97,14 +97,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 class _Elsewhere:
-    """Notes of the processes of pytest-xdist on their runs."""
+    """Collects the notes of the processes of pytest-xdist."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        """A process has ended."""
+        """Add the notes of a process that has ended."""
         self.notes.extend(getattr(node, "workeroutput", {}).get("agentv", ()))
 
 
@@ -112,7 +112,7 @@ class _Elsewhere:
 def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
     """Run a suite or a file: `agentv_run(suite, **options)`, like `agentv.evaluate`.
 
-    Target and judge of the command line override the suite's.
+    The target and the judge on the command line override those of the suite.
     """
     from agentv.pytest_plugin.outcomes import runner
 
@@ -121,7 +121,7 @@ def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
 
 @pytest.fixture
 def assert_eval(agentv_run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
-    """Like `agentv_run`, but the test fails, with the failed checks, unless every case passed."""
+    """Like `agentv_run`, but the test fails and shows the failed checks unless every case passed."""
     from agentv.pytest_plugin.outcomes import asserting
 
     return asserting(agentv_run)

@@ -1,4 +1,4 @@
-"""Eval files and their cases as pytest collects them."""
+"""Eval files and their cases as pytest collectors and items."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class EvalFileWarning(pytest.PytestWarning):
 
 
 class EvalFile(pytest.File):
-    """An eval file. Its tests are its cases, one for each target and prompt."""
+    """An eval file. It has a test for each case with each target, variant and prompt."""
 
     def collect(self) -> Iterator[EvalCase]:
-        """The cases.
+        """Yield a test for each case.
 
         Raises:
-            CollectError: the file is wrong; the text is that of `agentv validate`.
+            CollectError: the file is invalid, with the messages of `agentv validate`, or cannot run under pytest.
         """
         config = self.config
         try:
@@ -45,31 +45,31 @@ class EvalFile(pytest.File):
             raise self.CollectError(_in_our_flags(safe(f"{error}{hint}"))) from error
         if any(suite.exam is not None for suite in prepared.suites):
             raise self.CollectError("an exam keeps a log: run it with 'agentv prompt eval'")
-        if any(map(has_gate, prepared.suites)):  # pytest decides each case by itself, and may run a part of them
+        if any(map(has_gate, prepared.suites)):  # pytest decides each case alone, and may run only some of them
             raise self.CollectError("labels decide the whole run of this suite: run it with 'agentv eval'")
         for found in prepared.diagnostics:
-            if found.severity == "warning" and not config.option.collectonly:  # without keys there are more of them
+            if found.severity == "warning" and not config.option.collectonly:  # missing API keys would add more
                 self.warn(EvalFileWarning(render_diagnostics([found], source_of, counted=False)))
         runs = config.stash.setdefault(RUNS, Runs(one_by_one=hasattr(config, "workerinput")))
         runs.add(prepared)
         for trials in _cases(prepared):
             name = _name(trials[0], several=len(prepared.suites) > 1)
-            # given whole, so that pytest finds the bracket in it as it does when it reads an id back (--lf)
+            # a complete node id, so that pytest splits it at the bracket as it does when it reads an id back (--lf)
             item = EvalCase.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", trials=trials)
             for tag in trials[0].case.tags:
-                # but for those that mean something to pytest or a plugin: `xfail` must turn no failure green
+                # a mark such as `xfail` has a meaning to pytest or a plugin, and must not make a failure pass
                 if is_taken(config, tag):
-                    item.extra_keyword_matches.add(tag)  # -k finds it
+                    item.extra_keyword_matches.add(tag)  # so that -k still matches it
                 else:
                     item.add_marker(tag)
             yield item
 
 
 class EvalCase(pytest.Item):
-    """One case on one target, with all its samples.
+    """The test of one case on one target, with all its samples.
 
-    A case that could not be graded fails in the setup, which pytest reports as an error; one that was graded and is not
-    good enough fails in the call.
+    A case that could not be graded fails in the setup, which pytest reports as an error. A case that was graded and did
+    not pass fails in the call.
     """
 
     def __init__(self, *, trials: Sequence[Trial], **kwargs: Any) -> None:
@@ -81,7 +81,7 @@ class EvalCase(pytest.Item):
         """Wait for the trials.
 
         Raises:
-            Errored: there is no verdict.
+            Errored: the case has no verdict.
         """
         runs = self.config.stash[RUNS]
         first = self.trials[0]
@@ -99,9 +99,9 @@ class EvalCase(pytest.Item):
             raise Errored("\n".join(lines_of(found, str(Path.cwd()))), pytrace=False)
 
     def runtest(self) -> None:
-        """Fail where the answers are not good enough."""
+        """Fail unless the case passed."""
         found = self.outcome
-        assert found is not None  # noqa: S101  # the setup made it
+        assert found is not None  # noqa: S101  # the setup assigned it
         lines = list(lines_of(found, str(Path.cwd())))
         if found.status != "passed":
             pytest.fail("\n".join(lines), pytrace=False)
@@ -110,14 +110,14 @@ class EvalCase(pytest.Item):
             self.add_report_section("call", "checks", "\n".join(lines))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Position of the case."""
+        """Return the position of the case in its file."""
         span = self.trials[0].case.span
         place = Path(span.file) if span else self.path
         return place, span.line - 1 if span else None, self.name
 
 
 def settings_of(config: pytest.Config, *paths: str) -> EvalSettings:
-    """The settings from pytest's flags."""
+    """Return the settings of a run, from pytest's flags."""
     option = config.option
     return EvalSettings(
         paths=paths,
@@ -132,12 +132,12 @@ def settings_of(config: pytest.Config, *paths: str) -> EvalSettings:
 
 
 def _in_our_flags(text: str) -> str:
-    """The text with the flags of `agentv eval` as pytest has them."""
+    """Replace the flags of `agentv eval` in a message by those of the pytest plugin."""
     return text.replace("--target", "--agentv-target").replace("--judge", "--agentv-judge")
 
 
 def _cases(prepared: Prepared) -> Iterator[list[Trial]]:
-    """The trials of each case on each target, in the order of the file."""
+    """Yield the trials of each case on each target, in the order of the file."""
     found: dict[tuple[object, ...], list[Trial]] = defaultdict(list)
     for trial in prepared.plan:
         case = trial.case
@@ -146,7 +146,10 @@ def _cases(prepared: Prepared) -> Iterator[list[Trial]]:
 
 
 def _name(trial: Trial, *, several: bool) -> str:
-    """`refund-request[gpt]`, with a prompt `[gpt-short]`; the suite's name comes first where a file has several."""
+    """Return the name of a test, such as `refund-request[gpt]`, or `[gpt-short]` with a prompt.
+
+    It begins with the suite's name if the file has several.
+    """
     case = trial.case
     where = "-".join(one for one in (trial.target.name, trial.variant_name, case.prompt_id) if one)
     name = f"{trial.suite.name}/{case.id}" if several else case.id

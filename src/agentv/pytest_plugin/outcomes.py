@@ -1,4 +1,4 @@
-"""Outcomes of the trials of a case as test results, and the fixtures of the plugin."""
+"""The outcomes of a case's trials as a test result, and the functions behind the plugin's fixtures."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from agentv.sdk import Evaluation, Source, evaluate
 from agentv.stats.samples.deciding import rule_of, verdict_over
 
 OUTPUT_SHOWN = 1000
-"""Characters of an answer that a failure shows."""
+"""Maximum number of characters of an answer in the report of a failure."""
 
 
-class Errored(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest names it so
-    """A case has no verdict. pytest shows an exception by its module too, and its own by their names alone."""
+class Errored(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # mypy does not see this attribute
+    """A case has no verdict."""
 
-    __module__ = "builtins"
+    __module__ = "builtins"  # pytest shows the names of built-in exceptions without a module
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class CaseResults:
     """The samples of one case on one target.
 
     Attributes:
-        results: of the samples that ended, in any order.
-        trial: the first of them.
+        results: results of the samples that ended, in any order.
+        trial: the first sample.
     """
 
     results: Sequence[TrialResult]
@@ -51,13 +51,13 @@ class CaseResults:
 
     @property
     def score(self) -> float | None:
-        """The mean over the samples; None where none was judged."""
+        """The mean score of the samples; None if none has a score."""
         scores = [result.score for result in self.results if result.score is not None]
         return sum(scores) / len(scores) if scores else None
 
 
 def lines_of(outcome: CaseResults, here: str) -> Iterator[str]:
-    """Why a case did not pass, or which checks of a good one did not: sample by sample, with what was answered."""
+    """Yield lines that say why a case did not pass, or which checks failed although it passed, for each sample."""
     if not outcome.results:
         yield "not run: the run ended before it"
     for result in sorted(outcome.results, key=lambda one: one.trial.sample):
@@ -74,7 +74,7 @@ def lines_of(outcome: CaseResults, here: str) -> Iterator[str]:
 
 
 def runner(config: pytest.Config) -> Callable[..., Evaluation]:
-    """`agentv.evaluate` with the target and the judge of the command line, if given."""
+    """Return `agentv.evaluate`, with the target and the judge on the command line, if given."""
     targets, judge = config.option.agentv_target, config.option.agentv_judge
     if len(targets) > 1:
         raise pytest.UsageError("agentv_run takes one target, but --agentv-target gives several")
@@ -87,7 +87,7 @@ def runner(config: pytest.Config) -> Callable[..., Evaluation]:
 
 
 def asserting(run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
-    """Like `run`, but the test fails if a case did not pass."""
+    """Return a function like `run` that fails the test unless every case passed."""
 
     def check(source: Source, **options: Any) -> Evaluation:
         found = run(source, **options)

@@ -1,4 +1,4 @@
-"""The run of the tests: one for all eval files of a process, on its own thread."""
+"""The run behind the tests: one for all eval files of a process, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from agentv.user_code.guard import attempt
 
 
 class Runs:
-    """The eval files of a pytest session and the run of their cases.
+    """The eval files of a pytest session, and the run of their cases.
 
     In a single process, all selected cases run concurrently, as in `agentv eval`, while pytest goes through its tests.
-    With other processes, which share the tests, each process runs a case when its test starts.
+    With pytest-xdist, each process runs a case when its test starts.
 
     Attributes:
-        noted: cases that passed with a failed check.
+        noted: number of cases that passed with a failed check.
 
     Args:
-        one_by_one: other processes run tests too.
+        one_by_one: run each case when its test starts, because other processes run tests too.
     """
 
     def __init__(self, *, one_by_one: bool) -> None:
@@ -57,7 +57,7 @@ class Runs:
         self._prepared.append(prepared)
 
     def begin(self, selected: Iterable[Sequence[Trial]]) -> None:
-        """Start the run with the trials of the selected cases; does nothing if it is running."""
+        """Start the run with the trials of the selected cases; do nothing if it was started."""
         if self._thread is not None:
             return
         for prepared in self._prepared:
@@ -72,7 +72,7 @@ class Runs:
             self._ask([trial for trials in selected for trial in trials])
 
     def results_of(self, trials: Sequence[Trial]) -> list[TrialResult]:
-        """The results of the trials after all have ended; fewer if the run ended early.
+        """Wait for trials and return their results; fewer if the run ended early.
 
         Raises:
             StoreError: the results could not be saved.
@@ -83,10 +83,10 @@ class Runs:
             self._changed.wait_for(lambda: self._over or self._ended(keys))
         if self._broken is not None:
             raise self._broken
-        return [self._results[key] for key in keys if key in self._results]  # a test that is run again finds them again
+        return [self._results[key] for key in keys if key in self._results]  # not removed: a test may be run again
 
     def end(self) -> None:
-        """Start nothing more, let what runs end within its grace, and give up the rest."""
+        """Start no more trials, wait for running ones for the grace period, and cancel the rest."""
         thread, loop, demand, task = self._thread, self._loop, self._demand, self._task
         if thread is None or loop is None or demand is None or task is None or not thread.is_alive():
             return
@@ -97,7 +97,7 @@ class Runs:
             thread.join(GRACE_S)
 
     def notes(self) -> list[str]:
-        """Path of the results, and their cost."""
+        """Return lines for the terminal summary: number of cases, cost, path of the results, and notes."""
         outcome = self._outcome
         if outcome is None:
             return []
@@ -110,7 +110,7 @@ class Runs:
         return [*lines, *outcome.notes, *problem]
 
     def _ended(self, keys: Sequence[str]) -> bool:
-        """Whether all samples of a case are there, or the one after which there are no more."""
+        """Return whether the samples of a case are complete: all have results, or sampling stopped early."""
         found = [self._results[key] for key in keys if key in self._results]
         return len(found) == len(keys) or any(result.stopped is not None for result in found)
 
@@ -128,7 +128,7 @@ class Runs:
         loop.call_soon_threadsafe(demand.ask, to_run)
 
     def _needed(self, trial: Trial, seen: set[tuple[int, str]]) -> Iterator[Trial]:
-        """The trial, after its dependencies, and with the trials that it is compared with."""
+        """Yield the trials of the case's dependencies, then the trial with those that it is compared with."""
         spot = id(trial.suite), trial.case.id
         if spot in seen:
             return
@@ -160,7 +160,7 @@ class Runs:
             self._changed.notify_all()
 
     def _merged(self) -> Prepared:
-        """All files as one run."""
+        """Return one run of all files."""
         first = self._prepared[0]
         suites = tuple(suite for prepared in self._prepared for suite in prepared.suites)
         plan = Plan(suites, first.plan.settings)
@@ -176,5 +176,5 @@ class Runs:
 
 
 def _identity(trial: Trial) -> str:
-    """Which trial it is; two files may hold the same case, and then two trials have one key."""
+    """Return an identifier of a trial. Keys of trials are not unique, because two files may have the same case."""
     return f"{id(trial.suite)} {trial.key}"

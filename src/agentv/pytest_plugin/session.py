@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 RUNS: pytest.StashKey[Runs] = pytest.StashKey()
 LEFT: pytest.StashKey[list[str]] = pytest.StashKey()
-"""Eval files that were seen and left alone."""
+"""Eval files that were found but not collected."""
 
 EXAMS: pytest.StashKey[list[str]] = pytest.StashKey()
-"""Prompt exams that were seen."""
+"""Prompt exams that were found; they are not collected."""
 
 OWN: pytest.StashKey[set[str]] = pytest.StashKey()
 """Marks that the project declares, and tags of its eval files."""
 
 
 def is_taken(config: pytest.Config, tag: str) -> bool:
-    """Whether a mark of this name means something to pytest or a plugin. The first time makes it the project's own."""
+    """Return whether a mark of this name is defined by pytest or a plugin; if it is not, register it."""
     own = config.stash[OWN]
     if tag not in own and tag in {mark_of(line) for line in config.getini("markers")}:
         return True
@@ -32,5 +32,5 @@ def is_taken(config: pytest.Config, tag: str) -> bool:
 
 
 def mark_of(line: str) -> str:
-    """`timeout(seconds): …` → `timeout`."""
+    """Return the name in a line of the ini option `markers`: `timeout(seconds): …` → `timeout`."""
     return line.partition(":")[0].partition("(")[0].strip()
