@@ -1,4 +1,4 @@
-"""`agentv assert`: one assertion, alone, on one answer."""
+"""`agentv assert`: grade one answer with a single assertion."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _OPTIONS = """options are set under 'config' in the file of --file: {"output": "
 
 
 class LoneServices(TrialServices, frozen=True):
-    """The services of an assertion without a run: no judge is there to ask."""
+    """The services of an assertion outside a run, without judges and embedders."""
 
     def judge(self, name: str | None) -> Judge:
-        """None.
+        """Raise, because there are no judges.
 
         Raises:
             LookupError: always.
@@ -44,7 +44,7 @@ class LoneServices(TrialServices, frozen=True):
         raise LookupError(f"'agentv assert' has no judge{f' {name!r}' if name else ''}; use 'agentv eval'")
 
     def embedder(self, name: str | None) -> Embedder:
-        """None.
+        """Raise, because there are no embedders.
 
         Raises:
             LookupError: always.
@@ -108,7 +108,7 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
     if grade.error is not None:
         click.echo(f"error[{grade.error.code}]: {grade.error.message}", err=True)
         return ExitStatus.ERRORED
-    # `pass`, then the same keys as when the file is run directly
+    # `pass`, then the same keys that an assertion file prints when it is run directly
     settled = Settled(grade.passed, grade.score, grade.checks, grade.reason, grade.details)
     click.echo(json.dumps({"pass": grade.passed, **wire_of(settled)}, ensure_ascii=False))
     return ExitStatus.PASSED if grade.passed else ExitStatus.FAILED

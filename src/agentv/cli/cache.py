@@ -65,7 +65,7 @@ def forget(older_than: float | None) -> int:
 
 
 def _file() -> Path:
-    """The cache of the working directory's repository."""
+    """Return the path of the cache of the repository that contains the working directory."""
     from agentv.app.results.place import CACHE, project_with
     from agentv.store.cassettes.cache import cache_file
 

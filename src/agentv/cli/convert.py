@@ -35,11 +35,11 @@ TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")
 
 
 class DialectOption(click.Option):
-    """An option that means something for the files of some dialects only.
+    """An option that applies only to files of some dialects.
 
     Args:
-        dialects: their names.
-        files: what they are, as in "--json is for promptfoo configurations".
+        dialects: names of the dialects.
+        files: name of their files in messages, as in "--json is for promptfoo configurations".
     """
 
     def __init__(self, *declarations: str, dialects: tuple[str, ...], files: str, **settings: Any) -> None:
@@ -49,7 +49,7 @@ class DialectOption(click.Option):
 
 
 class _Source(click.Path):
-    """A path, or a split of a dataset of Hugging Face, which stays as it is written."""
+    """A path, or a URL of a dataset's split on Hugging Face, which is not converted."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if str(value).startswith(HUB[0]) else super().convert(value, param, ctx)
@@ -110,10 +110,10 @@ command.params.extend(_OF_DIALECTS)
 
 
 def _downloaded(written: str, out: Path | None, to: str | None) -> tuple[Path, Path]:
-    """The file of a split of Hugging Face, and where it is converted to.
+    """Download a dataset's split from Hugging Face, and return its file and the path of the output.
 
     Raises:
-        UsageError: it cannot be had, or has several files.
+        UsageError: it cannot be downloaded, or has several files.
     """
     from agentv.authoring.cases.data_files.hub_files import missing_hub, read_reference, split_files
 
@@ -129,10 +129,10 @@ def _downloaded(written: str, out: Path | None, to: str | None) -> tuple[Path, P
 
 
 def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
-    """Refuse options that mean nothing for this source.
+    """Check that the given options apply to the source, and that the output path can be written.
 
     Raises:
-        UsageError: one is given.
+        UsageError: an option does not apply, or the output path is a directory or in none.
     """
     context = click.get_current_context()
     for option in _OF_DIALECTS:
@@ -216,5 +216,5 @@ def _print_list(what: str, items: tuple[str, ...]) -> None:
 
 
 def print_written(path: Path) -> None:
-    """Print the file that was written, to stderr."""
+    """Print to stderr which file was written."""
     click.echo(f"wrote {safe(str(path))}", err=True)

@@ -24,10 +24,10 @@ class Finite(click.FloatRange):
     """A finite number within bounds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number.
+        """Return the number.
 
         Raises:
-            BadParameter: not a number, or not finite.
+            BadParameter: it is not a number, not finite, or out of range.
         """
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
@@ -36,7 +36,7 @@ class Finite(click.FloatRange):
 
 
 def _options_of_settings() -> Iterator[click.Option]:
-    """An option for each setting that has a flag."""
+    """Yield an option for each setting that has a flag."""
     for name, setting in declared_settings().items():
         flag = setting.marked(Flag)
         if flag is None:
@@ -55,7 +55,7 @@ def _options_of_settings() -> Iterator[click.Option]:
 
 
 def _type_of(setting: Setting, flag: Flag) -> click.ParamType[Any] | None:
-    """What converts the value; None: a text is taken as it is."""
+    """Return the type that converts the option's value; None if the value is any text."""
     between = setting.marked(Between) or Between()
     if flag.table is not None:
         return Registered(flag.table, [setting.default])
@@ -107,21 +107,21 @@ command.params[1:] = sorted(
 )
 
 BESIDE = {one.name for one in _OF_EXTENSIONS} - set(EvalSettings.__struct_fields__)
-"""Options of extensions that are no settings of the run: they are for what goes on beside it."""
+"""Options of extensions that are not settings of the run; they are passed to `BESIDE_RUNS`."""
 
 
 def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
-    """Run eval files with the options of `agentv eval`; options that are not given have their defaults.
+    """Run eval files with the options of `agentv eval`, and return the exit status.
 
     Args:
-        paths: of the command line.
-        options: by the names of the command's parameters.
+        paths: paths of the eval files or directories.
+        options: values by the names of the command's parameters.
     """
     from agentv.cli.progress import ProgressOptions, follow
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
-    shown["no_progress"] |= options.get("debug", False)  # which would be drawn over the debugger's prompt
+    shown["no_progress"] |= options.get("debug", False)  # progress would be drawn over the debugger's prompt
     shown_as = ProgressOptions(form, **shown)
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
@@ -155,22 +155,22 @@ def _variable(text: str) -> tuple[str, Json]:
 
 
 def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
-    """The values of `--out`: the run directory, which is the path without a known suffix, and the exports.
+    """Split the values of `--out` into the run directory, which has no known suffix, and the exports.
 
     Raises:
-        UsageError: two directories, or a suffix that looks like a slip.
+        UsageError: there are two directories, or a directory looks like a file with an unknown suffix.
     """
     if not outs:
         return None, ()
     if not any(Path(out).suffix for out in outs):
         directories, exports = [*outs], list[str]()
     else:
-        from agentv.app.exports import is_export, known_suffixes  # which loads what reads stored runs
+        from agentv.app.exports import is_export, known_suffixes  # imports the readers of stored runs
 
         exports = [out for out in dict.fromkeys(outs) if is_export(out)]
         directories = [out for out in outs if out not in exports]
         for directory in directories:
-            # of `report.htm` and `report.pdf` a directory would be made; `v1.2` and `out.d` are no slips
+            # a directory `report.htm` or `report.pdf` is probably a mistake; `v1.2` or `out.d` is not
             suffix = Path(directory).suffix.lower()
             if re.fullmatch(r"\.[a-z]{3,}", suffix) and not directory.endswith("/") and not Path(directory).is_dir():
                 from agentv.authoring.source.nearest import did_you_mean

@@ -1,4 +1,4 @@
-"""`--format` and `--json`: diagnostics as people, programs, GitHub and code scanners want them."""
+"""`--format` and `--json`: diagnostics for people, programs, GitHub Actions and code scanners (SARIF)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "hint": 
 
 
 def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
-    """One command a diagnostic, by file and line.
+    """Return a workflow command of GitHub Actions for each diagnostic, sorted by file and line.
 
     Args:
-        found: in any order.
-        root: absolute path of the repository, from which GitHub reads paths.
+        found: diagnostics, in any order.
+        root: absolute path of the repository, to which paths are relative.
     """
     from agentv.reports.diagnostics import full_text
 
@@ -50,12 +50,12 @@ def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
 
 
 def summary_command(text: str, *, title: str, failed: bool) -> str:
-    """A command without a file, such as the number of failed cases."""
+    """Return a workflow command without a file, for a summary such as the number of failed cases."""
     return f"::{'error' if failed else 'notice'} title={_property(title)}::{_data(text)}"
 
 
 def _place(found: Diagnostic, root: str) -> dict[str, str]:
-    """Where it is. GitHub's end column is inclusive, and columns are for places of one line only."""
+    """Return the properties of a position. GitHub's end column is inclusive, and columns require a single line."""
     span = found.span
     if span is None:
         return {}
@@ -78,13 +78,13 @@ Format = Literal["text", "json", "github", "sarif"]
 FORMATS = ("text", "json", "github", "sarif")
 
 ANNOTATED: tuple[Format, ...] = ("github", "sarif")
-"""Formats that tell the trials of a run as diagnostics, too."""
+"""Formats that also report the trials of a run as diagnostics."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def format_options(json_help: str, title: str = "") -> Callable[[_Command], _Command]:
-    """The options `--format` and `--json` of a command, in a section of its help."""
+    """Return a decorator that adds the options `--format` and `--json` to a command, in a section of its help."""
     option = section(title)
 
     def add(command: _Command) -> _Command:
@@ -96,10 +96,10 @@ def format_options(json_help: str, title: str = "") -> Callable[[_Command], _Com
 
 
 def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
-    """The output format that the two options select.
+    """Return the output format that the options `--format` and `--json` select.
 
     Raises:
-        UsageError: they contradict each other.
+        UsageError: they conflict.
     """
     if as_json and format_name not in (None, "json"):
         raise UsageError(f"--json and --format {format_name} conflict; use one of them")
@@ -107,7 +107,7 @@ def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
 
 
 def print_as(found: Sequence[Diagnostic], form: Format) -> None:
-    """Write diagnostics: text to stderr, everything else to stdout."""
+    """Write diagnostics in a format: text to stderr, all others to stdout."""
     from agentv.reports.diagnostics import diagnostics_data
 
     if form == "text":
@@ -125,7 +125,7 @@ def print_as(found: Sequence[Diagnostic], form: Format) -> None:
 
 
 def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, outcome: Outcome) -> None:
-    """Write what is wrong with a run to stdout: its totals and causes for GitHub, its trials for code scanners."""
+    """Write the problems of a run to stdout: for GitHub its totals and causes of failure, for SARIF its trials."""
     from agentv.reports.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 
     passed = outcome.status == ExitStatus.PASSED
@@ -144,7 +144,7 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
 
 
 def _root() -> str:
-    """Of the repository that the command runs in: where GitHub's paths begin."""
+    """Return the root of the repository of the working directory, to which GitHub's paths are relative."""
     from agentv.authoring.source.files import repository_root
 
     return repository_root(str(Path.cwd()))
@@ -155,7 +155,7 @@ _COMMAND = lazy_pattern(rf"(?P<begin>[{_LINE_ENDS}][^\S{_LINE_ENDS}]*:):|(?P<ins
 
 
 def print_commands(text: str) -> None:
-    """Print commands that the runner shall obey."""
+    """Print workflow commands that the runner of GitHub Actions must execute."""
     obeyed = getattr(sys.stdout, "obeyed", None)
     if obeyed is not None:
         obeyed(f"{text}\n")
@@ -164,10 +164,10 @@ def print_commands(text: str) -> None:
 
 
 class ActionsStream(ChangedStream):
-    """A stream whose lines are no commands.
+    """A stream that prevents GitHub Actions from executing workflow commands in what is printed.
 
     Args:
-        stream: where the text goes.
+        stream: the stream to write to.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -175,10 +175,10 @@ class ActionsStream(ChangedStream):
         self._behind = "\n"
 
     def _guarded(self, text: str) -> str:
-        """The text, with a letter spelled out where it would make a command."""
+        """Return the text with one character of each workflow command escaped, even if a command spans two writes."""
         whole = self._behind + text
         shown = _COMMAND.sub(_spelled, whole)[len(self._behind) :]
-        # what the text ends with that a command may begin with
+        # keep the end of the text, if it may be the beginning of a command
         end = max(whole.rfind(one) for one in _LINE_ENDS)
         line = whole[end + 1 :]
         if end >= 0 and line.strip() in ("", ":") and not line[:-1].strip():
@@ -188,26 +188,26 @@ class ActionsStream(ChangedStream):
         return shown
 
     def obeyed(self, commands: str) -> None:
-        """Write whole lines unchanged."""
+        """Write workflow commands, as lines of their own, unchanged."""
         self._stream.write(commands if self._behind == "\n" else f"\n{commands}")
         self._stream.flush()
         self._behind = "\n"
 
 
 def without_commands(text: str, env: Mapping[str, str]) -> str:
-    """A text that another program prints, such as pytest, without commands where the runner would obey them."""
+    """Escape workflow commands in a text that another program prints, such as pytest, under GitHub Actions."""
     return _COMMAND.sub(_spelled, f"\n{text}")[1:] if env.get("GITHUB_ACTIONS") == "true" else text
 
 
 def _spelled(found: re.Match[str]) -> str:
-    """The command with its last letter as JSON and Python spell it, so that a document of JSON stays what it was."""
+    """Return the command with its last character as a JSON escape, which keeps the meaning of a JSON document."""
     begin = found["begin"]
     return f"{begin}\\u003a" if begin is not None else f"{found['inside']}\\u005b"
 
 
 @contextmanager
 def guarded(env: Mapping[str, str]) -> Iterator[None]:
-    """Under GitHub Actions, all that is printed within is guarded."""
+    """Escape workflow commands in everything that is printed within this context, under GitHub Actions."""
     if env.get("GITHUB_ACTIONS") != "true":
         yield
         return
@@ -219,8 +219,8 @@ def _stream_of(stream: Any) -> Any:
     if isinstance(stream, ActionsStream):
         return stream
     with suppress(OSError, ValueError, AttributeError):
-        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):  # a file is no log, and stays as it is
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):  # a file is not a log, so it needs no escapes
             return stream
     if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
-        stream.reconfigure(encoding="utf-8", errors="replace")  # click would write past us otherwise
+        stream.reconfigure(encoding="utf-8", errors="replace")  # click bypasses ASCII streams
     return ActionsStream(stream)

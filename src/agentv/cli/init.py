@@ -1,4 +1,4 @@
-"""`agentv init`: a small project from a template, or skills for coding agents. Each runs offline."""
+"""`agentv init`: a small project from a template, which runs offline, or skills for coding agents."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TEMPLATES = ("chatbot", "rag", "agent", "prompt", "skill", "promptfoo")
 """Folders of `templates/`; the first one is the default."""
 
 SKILLS = "skills"
-"""The folder of skills for coding agents, which belong in `.claude/skills`."""
+"""The folder of skills for coding agents, which are copied to `.claude/skills`."""
 
 
 def _copy(source: Path, directory: Path) -> list[Path]:
-    """Copy a folder, say so, and return the paths of its files."""
+    """Copy a folder without overwriting files, print what was written, and return the paths of all its files."""
     files = [file for file in sorted(source.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     made = make({directory / file.relative_to(source): file.read_text(encoding="utf-8") for file in files})
     print_made(made, lambda path: safe(str(path)))

@@ -1,4 +1,4 @@
-"""Groups of commands that are imported on use: a command loads only what it needs."""
+"""Groups of commands that are imported on use, and help with sections."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from agentv.registry.extensions import COMMAND_SECTIONS, COMMANDS, OPTIONS, lack
 FC = TypeVar("FC", bound=Callable[..., Any])
 
 WHOLE = 10_000
-"""Characters of a first sentence: click cuts it where there are more."""
+"""Maximum length of a command's summary, so large that click never cuts its first sentence."""
 
 
 LAST = "More"
-"""Section of commands, and of options, that name none."""
+"""Section of commands and options for which none is set."""
 
 
 class Commands(click.Group):
-    """A group whose help shows its commands in sections, with their first sentences as they are."""
+    """A group whose help lists its commands in sections, each with its whole first sentence."""
 
-    def section_of(self, name: str) -> str:  # noqa: ARG002  # for groups that have sections
-        """The section of a command."""
+    def section_of(self, name: str) -> str:  # noqa: ARG002  # overridden by groups with sections
+        """Return the section of a command."""
         return "Commands"
 
     def summary_of(self, ctx: click.Context, name: str) -> str | None:
-        """The first sentence of a command's help; None if the command is hidden."""
+        """Return the first sentence of a command's help; None if the command is hidden."""
         command = self.get_command(ctx, name)
         return None if command is None or command.hidden else command.get_short_help_str(limit=WHOLE)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with their first sentences, which are wrapped and never cut."""
+        """Write the commands with their first sentences, wrapped but not cut."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             summary = self.summary_of(ctx, name)
@@ -52,10 +52,10 @@ class Commands(click.Group):
 
 
 class Option(click.Option):
-    """An option with its section of the help.
+    """An option with its section in the help.
 
     Args:
-        section: its title; empty: the section of all options.
+        section: title of the section; empty: `LAST`.
     """
 
     def __init__(self, *args: Any, section: str = "", **settings: Any) -> None:
@@ -64,12 +64,12 @@ class Option(click.Option):
 
 
 def section(title: str) -> Callable[..., Callable[[FC], FC]]:
-    """`click.option` for the options of one section of the help."""
+    """Return `click.option` for options of one section of the help."""
     return partial(click.option, cls=Option, section=title)
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in sections, in the order of the first option of each."""
+    """A command whose help lists its options in sections, in the order of the first option of each."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options; those without a section come last."""
@@ -84,10 +84,10 @@ class Sectioned(click.Command):
 
 
 class Registered(Choice):
-    """Names of which extensions add some.
+    """One of several names, including those that extensions and plugins register.
 
     Args:
-        kind: what the extensions register.
+        kind: kind of the registrations.
         own: the names of the core.
     """
 
@@ -97,7 +97,7 @@ class Registered(Choice):
         del self.choices
 
     def __getattr__(self, name: str) -> Any:
-        """The names, looked up when they are first used: a command without the option needs none."""
+        """Look up `choices` on first use, because a command line without the option does not need them."""
         if name != "choices":
             raise AttributeError(name)
         from agentv.user_code.plugins import added
@@ -106,10 +106,10 @@ class Registered(Choice):
         return self.choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name.
+        """Return the name.
 
         Raises:
-            BadParameter: it is not one of them, or one of an extension that is not installed.
+            BadParameter: the value is not one of the names, or belongs to a missing extension.
         """
         if needs := lacking(self._kind, str(value)):
             raise click.BadParameter(f"'{value}' {needs}", ctx, param)
@@ -117,7 +117,7 @@ class Registered(Choice):
 
 
 def options_of_extensions(command: str) -> tuple[click.Option, ...]:
-    """The options that extensions add to a command."""
+    """Return the options that extensions and plugins add to a command."""
     from agentv.user_code.plugins import added, usable
 
     return tuple(usable(OPTIONS, (name for name in added(OPTIONS) if name.rpartition(" ")[0] == command)))
@@ -127,10 +127,10 @@ class LazyCommands(Commands):
     """A group whose commands are imported on use.
 
     Args:
-        places: name → `module:attribute`, in the order of the list.
-        kind: of commands that extensions and plugins add to the group; empty: they add none.
-        meant: what other programs call a command → the one to use here.
-        sections: title of a section of the help → commands in `places`; None: the help has no sections.
+        places: name → `module:attribute`, in the order of the help.
+        kind: kind of the commands that extensions and plugins add to the group; empty: they add none.
+        meant: name of a command in other programs → the command to suggest instead.
+        sections: title of a section in the help → names in `places`; None: the help has no sections.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class LazyCommands(Commands):
         self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """The names by section: in each, those that extensions and plugins add, then those of the table."""
+        """Return the names by section; in each, those that extensions and plugins add come before those in `places`."""
         from agentv.user_code.plugins import added
 
         names = [*added(self.kind), *self.places]
@@ -159,7 +159,7 @@ class LazyCommands(Commands):
         return sorted(names, key=lambda name: titles.index(self.section_of(name)))
 
     def section_of(self, name: str) -> str:
-        """The section of a command: the one that the table or its extension names, else the last."""
+        """Return the section of a command, set by `sections` or its extension; `LAST` if none is."""
         if self.sections is None:
             return super().section_of(name)
         from agentv.user_code.plugins import added
@@ -169,20 +169,20 @@ class LazyCommands(Commands):
         return found if found in self.sections else LAST
 
     def summary_of(self, ctx: click.Context, name: str) -> str | None:
-        """The first sentence of a command's help. Those of ours are read in their source, which imports no command."""
+        """Return the first sentence of a command's help, if possible from its source, without importing the command."""
         place = self.places.get(name) or registered(self.kind).get(name)
         return (place and _documented(place)) or super().summary_of(ctx, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name; of one that is broken, a command that says so.
+        """Return the command of a name; for a broken plugin, a command that raises its error.
 
         Raises:
-            UsageError: no such command, or one of an extension that is not installed.
+            UsageError: the command does not exist, or belongs to a missing extension.
         """
         if cmd_name in self.places:
             found: click.Command | None = resolve_name(self.places[cmd_name])
             return found
-        from agentv.user_code.plugins import added_value, broken_extensions  # search the installed packages
+        from agentv.user_code.plugins import added_value, broken_extensions  # imported late: searches all packages
 
         try:
             found = added_value(self.kind, cmd_name)
@@ -203,7 +203,7 @@ class LazyCommands(Commands):
 
 
 def _documented(place: str) -> str | None:
-    """The first sentence of the docstring of the function at `module:name`; None if no source with it is here."""
+    """Return the first sentence of the docstring of the function at `module:name`; None if it cannot be read."""
     module, _, name = place.partition(":")
     spec = find_spec(module)
     origin = spec.origin if spec is not None else None

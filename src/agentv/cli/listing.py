@@ -1,4 +1,4 @@
-"""`agentv eval --list`: the cases that a run would take, what they would cost, and how both are shown."""
+"""`agentv eval --list`: the cases that would run, their estimated cost, and how both are printed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from agentv.store.rows.reading import finished_keys, read_rows
 
 
 def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
-    """List what the settings would run: cases on stdout and totals on stderr, or everything as JSON on stdout."""
+    """List what would run: cases on stdout and totals on stderr, or everything as JSON on stdout."""
     if sys.stdout is None:
         raise UsageError("--list cannot write to stdout: it is closed")
     prepared = prepare(replace(settings, asks=False))
@@ -53,14 +53,14 @@ def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
 
 
 def listed_cases(prepared: Prepared, totals: ListedTotals) -> Iterator[ListedCase]:
-    """Every case on every target that would run, one after the other, so that a million need no memory.
+    """Yield every case on every target that would run. Only one is in memory at a time, as there may be a million.
 
     Args:
         prepared: the run.
-        totals: grow with each case.
+        totals: totals to which each case is added.
 
     Raises:
-        UsageError: there is no run to go on with.
+        UsageError: the run to resume does not exist.
         StoreError: its rows cannot be read.
     """
     plan, cases = prepared.plan, NumberedHashes()
@@ -108,7 +108,7 @@ def listed_cases(prepared: Prepared, totals: ListedTotals) -> Iterator[ListedCas
 
 
 def _finished(prepared: Prepared) -> frozenset[str] | None:
-    """The keys of trials that a run to go on with does not repeat; None: it is a new one."""
+    """Return the keys of the trials that a resumed run does not repeat; None if the run is new."""
     settings = prepared.settings
     if settings.resume_run is None:
         return None
@@ -117,7 +117,7 @@ def _finished(prepared: Prepared) -> frozenset[str] | None:
 
 
 def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
-    """How many verdicts a list of assertions asks judges for, and how many calls its scripts may make at most."""
+    """Return how many verdicts of judges a list of assertions needs, and how many calls its scripts may make."""
     verdicts = calls = 0
     for entry in entries:
         assertion = entry.assertion
@@ -135,14 +135,14 @@ def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
 
 
 RUNS = 5
-"""Earlier runs that are looked at, the last ones."""
+"""Maximum number of earlier runs that are read, newest first."""
 
 ROWS = 2_000
-"""Rows of each that are read: a mean needs no more."""
+"""Maximum number of rows that are read of each run, which is enough for a mean."""
 
 
 def _prices(results: Path) -> dict[tuple[str, str], float]:
-    """Mean cost in US dollars of a trial by suite and target, including judges: of the last run that knows one."""
+    """Return (suite, target) → mean cost of a trial in US dollars, with judges, in the newest run with costs for it."""
     try:
         runs = sorted(path for path in results.iterdir() if (path / INDEX).is_file())
     except OSError:
@@ -156,14 +156,14 @@ def _prices(results: Path) -> dict[tuple[str, str], float]:
                     cost = total_cost(row.cost_usd, row.judge_cost_usd, row.user_cost_usd)
                     spent[row.suite, row.target].append(cost or 0.0)
         except (StoreError, OSError):
-            continue  # an estimate is no reason to refuse; who opens that run says what is wrong with it
+            continue  # only an estimate depends on it; commands that open this run report the error
         for key, costs in spent.items():
             means.setdefault(key, sum(costs) / len(costs))
     return means
 
 
 def listed_line(case: ListedCase) -> str:
-    """`support: refund with brief on gpt, 3 trials`."""
+    """Return the line of a case, such as `support: refund with brief on gpt, 3 trials`."""
     prompt = "" if case.prompt_id is None else f" with {one_line(case.prompt_id)}"
     variant = "" if case.variant is None else f" as {one_line(case.variant)}"
     trials = "" if case.trials == case.repeat == 1 else f", {plural(case.trials, 'trial')}"
@@ -173,12 +173,12 @@ def listed_line(case: ListedCase) -> str:
 
 
 def listed_totals(totals: ListedTotals) -> list[str]:
-    """The totals in words."""
+    """Return the lines of the totals."""
     calls = [plural(totals.target_calls, "call") + " of targets", plural(totals.judge_calls, "call") + " of judges"]
     if totals.script_calls:
         calls.append(f"up to {totals.script_calls} more by scripts")
     most = "up to " if totals.at_most else ""
-    cost = []  # where a trial costs anything
+    cost = []  # stays empty if the trials are known to be free
     if totals.cost_usd is None:
         cost = ["cost unknown: no earlier run has costs for these trials"]
     elif totals.unpriced or totals.cost_usd:
@@ -193,7 +193,7 @@ def listed_totals(totals: ListedTotals) -> list[str]:
 
 
 def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) -> Iterator[str]:
-    """One JSON object piece by piece: `cases`, one a line, with the names that rows use, then `totals`."""
+    """Yield pieces of a JSON object with `cases`, one per line with the keys of rows, and `totals`."""
     yield '{"cases": ['
     between = "\n"
     for case in cases:

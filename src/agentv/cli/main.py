@@ -1,4 +1,4 @@
-"""The command `agentv`: its subcommands, and the handling of their errors."""
+"""The command `agentv`: its subcommands, and how their errors are handled."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ SECTIONS = {
         "help": "agentv.cli.reference:help_command",
     },
 }
-"""Section of the help → commands of the core. They are loaded when they are called: a command imports what it needs."""
+"""Section of the help → the core's commands in it, which are imported when they are called."""
 
 _LEFT_AT_ONCE = (["eval"], ["assert"], ["validate"])
-"""Commands that have nothing to finish before their run begins: a signal ends the process, wherever it is."""
+"""Commands that have nothing to clean up before their run starts: until then, a signal ends the process at once."""
 
 MEANT = {
     **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
@@ -63,7 +63,7 @@ MEANT = {
     **dict.fromkeys(("new", "create"), "init"),
     **dict.fromkeys(("doctor",), "targets --check"),
 }
-"""What other programs call a command → the one to use."""
+"""Name of a command in other programs → the command to use."""
 
 
 MEANT_OPTIONS = {
@@ -77,7 +77,7 @@ MEANT_OPTIONS = {
     "--prompts": "did you mean --prompt NAME?",
     **dict.fromkeys(("--repetitions", "--trials", "--epochs", "--num-trials"), "did you mean --repeat?"),
 }
-"""Options that other programs have → what to write."""
+"""Option of other programs → hint that says what to use."""
 
 
 @click.group(
@@ -95,7 +95,7 @@ def cli() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; its exit status. Not even a bug of ours comes out as a traceback, unless AGENTV_DEBUG asks."""
+    """Run a command and return its exit status. Tracebacks are shown only if AGENTV_DEBUG is set, even for bugs."""
     with guarded(os.environ):
         if os.environ.get("AGENTV_DEBUG"):
             return _run(arguments)
@@ -137,13 +137,13 @@ def _run(arguments: list[str]) -> int:
         if error.status == ExitStatus.ERRORED:
             _print_resume_hint()
         return error.status
-    except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
+    except (OSError, SystemExit) as error:  # click raises SystemExit if the reader of stdout has closed it
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
 
 
 def _print_usage_error(error: click.ClickException) -> None:
-    """Write what is wrong with a command line to stderr, in the form of every other error; or the help of a group."""
+    """Print a usage error to stderr in the form of other errors, or the help of a group that is called alone."""
     if isinstance(error, NoArgsIsHelpError):
         click.echo(error.message, err=True)
         return
@@ -157,7 +157,7 @@ def _print_usage_error(error: click.ClickException) -> None:
 
 
 def _message_of(error: click.ClickException) -> str:
-    """The message, with what to write or to install instead where that is known."""
+    """Return the message, with a hint of what to write or to install instead if there is one."""
     from agentv.authoring.source.nearest import nearest
 
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
@@ -176,7 +176,7 @@ def _message_of(error: click.ClickException) -> str:
 
 
 def _context_of(arguments: list[str]) -> click.Context:
-    """The context of the command that a command line names."""
+    """Return the context of the command that a command line calls."""
     ctx = click.Context(cli, info_name="agentv")
     for word in arguments:
         inner = ctx.command.get_command(ctx, word) if isinstance(ctx.command, click.Group) else None
@@ -187,7 +187,7 @@ def _context_of(arguments: list[str]) -> click.Context:
 
 
 def _missing_value(error: click.BadOptionUsage) -> str:
-    """`--rerun needs a value: failed or errored`; the message of click if the option takes none."""
+    """Return a message like `--rerun needs a value: failed or errored`, or click's own if the option takes no value."""
     of_command = error.ctx.command.params if error.ctx is not None else []
     option = next((one for one in of_command if error.option_name in one.opts), None)
     if error.ctx is None or option is None or getattr(option, "is_flag", False):
@@ -197,7 +197,7 @@ def _missing_value(error: click.BadOptionUsage) -> str:
 
 
 def _bad_value(error: click.BadParameter) -> str:
-    """What an option or an argument must be, or else what is wrong with its value."""
+    """Return a message with the expected value of an option or an argument, or else with click's reason."""
     param, message = error.param, error.message[:1].lower() + error.message[1:]
     if param is None:
         return error.message
@@ -209,7 +209,7 @@ def _bad_value(error: click.BadParameter) -> str:
 
 
 def _of_plugin(error: Exception) -> PluginError | None:
-    """The exception as one of the plugin that raised it; None where no plugin did, or where it is expected."""
+    """Convert an exception that a plugin raised; return None if none did, or if the exception is an expected error."""
     if "agentv.user_code.plugins" not in sys.modules or isinstance(error, (AgentvError, click.ClickException)):
         return None
     from agentv.user_code.plugins import plugin_at_fault
@@ -230,9 +230,9 @@ def _print_resume_hint() -> None:
 
 
 def _unwritable(error: OSError) -> int:
-    """What was asked for could not be written: never a success, whatever the verdicts were."""
+    """Report that output could not be written and return the exit status, which is an error whatever the verdicts."""
     if isinstance(error, BrokenPipeError):
-        # whoever read our output has gone; Python would complain once more when it flushes at exit
+        # the reader of stdout has closed it; without this, Python would report that again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.ERRORED
     with suppress(OSError, ValueError):

@@ -59,7 +59,7 @@ def command(*, as_json: bool, **asked: object) -> int:
     from agentv.cli.printing import print_json
     from agentv.reports.power import power_data, render_power
 
-    shown = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click read them by the types above
+    shown = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click converted them to the types above
     if as_json:
         print_json(power_data(shown))
     else:

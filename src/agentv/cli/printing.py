@@ -1,4 +1,4 @@
-"""Diagnostics and errors, written to the terminal."""
+"""Printing of diagnostics, errors, JSON and files, and the streams that change what is printed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 PIPED = 200
-"""Columns of output that is no terminal."""
+"""Width, in columns, of output that does not go to a terminal."""
 
 
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
@@ -37,7 +37,7 @@ def print_diagnostics(found: Sequence[Diagnostic]) -> None:
 
 
 def print_error(error: AgentvError) -> None:
-    """Write what ended a command to stderr."""
+    """Write the error that ended a command to stderr."""
     if isinstance(error, LoadError):
         print_diagnostics(error.diagnostics)
         return
@@ -47,7 +47,7 @@ def print_error(error: AgentvError) -> None:
 
 
 def without_secrets(message: str) -> str:
-    """An error message without the secrets of the environment, for errors before a suite is loaded."""
+    """Return an error message with the environment's secrets redacted, for errors before a suite is loaded."""
     from agentv.authoring.source.masking import environment_secrets
     from agentv.model.redaction import Redactor
 
@@ -55,40 +55,40 @@ def without_secrets(message: str) -> str:
 
 
 def paths_of_project(*, allow_outside: bool) -> tuple[str, ...]:
-    """The eval files of a command that names none; which ones is written to stderr."""
-    from agentv.app.planning.default_paths import default_paths  # most commands name theirs
+    """Return the eval files for a command line that names none, and print to stderr which ones they are."""
+    from agentv.app.planning.default_paths import default_paths  # most command lines name theirs
 
-    found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # text, as all paths are
+    found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # paths are strings
     for note in found.notes:
         click.echo(f"note: {one_line(without_secrets(note))}", err=True)
     return found.paths
 
 
 def print_sample(prepared: Prepared) -> None:
-    """Write to stderr which sample was drawn, so that it can be drawn again."""
+    """Write the size and the seed of a drawn sample to stderr, so that it can be drawn again."""
     sample = prepared.plan.settings.sample
     if sample is not None:
         click.echo(f"sample: {sample.size} of {sample.of} cases; repeat with --seed {sample.seed}", err=True)
 
 
 def print_json(value: object) -> None:
-    """Write a value as JSON to stdout: in ASCII, so that nothing in it steers a terminal."""
+    """Write a value as JSON to stdout, in ASCII, so that it cannot contain control sequences for a terminal."""
     click.echo(json.dumps(value, indent=2, default=str))
 
 
 _PIECES = 100
-"""Pieces of a text that are written together."""
+"""Number of pieces that are written at once."""
 
 
 def print_pieces(pieces: Iterable[str]) -> None:
-    """Write a long text to stdout, as its pieces are made."""
+    """Write a long text to stdout while its pieces are produced."""
     remaining = iter(pieces)
     while some := list(islice(remaining, _PIECES)):
         click.echo("".join(some), nl=False)
 
 
 def print_made(made: Made, shown: Callable[[Path], str]) -> None:
-    """Write to stderr which files were made."""
+    """Write to stderr which files were created and which already existed."""
     for path in made.written:
         click.echo(f"wrote {shown(path)}", err=True)
     for path in made.kept:
@@ -96,13 +96,13 @@ def print_made(made: Made, shown: Callable[[Path], str]) -> None:
 
 
 def for_people() -> bool:
-    """Whether stderr is a terminal in front of a person."""
+    """Return whether stderr is a terminal that a person reads."""
     return sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
 
 
 def width_and_color() -> tuple[int, bool]:
-    """Columns of stdout, and whether it takes colours; wide and plain if it is no terminal."""
-    from shutil import get_terminal_size  # which loads three compressors
+    """Return the width of stdout in columns (`PIPED` if it is not a terminal), and whether to write colors to it."""
+    from shutil import get_terminal_size  # shutil imports three compression libraries
 
     is_terminal = sys.stdout.isatty()
     width = get_terminal_size().columns if is_terminal else PIPED
@@ -110,9 +110,9 @@ def width_and_color() -> tuple[int, bool]:
 
 
 def takes_color(stream: TextIO | None) -> bool:
-    """Whether a stream takes colours: a terminal does, unless NO_COLOR is set; FORCE_COLOR colours any other, too.
+    """Return whether to write colors to a stream: by default to terminals, except in CI.
 
-    Source: https://no-color.org, https://force-color.org.
+    NO_COLOR turns colors off, and FORCE_COLOR turns them on. Source: https://no-color.org, https://force-color.org.
     """
     if stream is None or os.environ.get("NO_COLOR"):
         return False
@@ -123,11 +123,11 @@ def takes_color(stream: TextIO | None) -> bool:
 
 
 class ChangedStream:
-    """A stream that changes what is written to it.
+    """A stream that changes the text that is written to it.
 
     Args:
-        stream: where the text goes.
-        change: what is written of a text.
+        stream: the stream to write to.
+        change: returns the text to write instead of a text.
     """
 
     def __init__(self, stream: TextIO, change: Callable[[str], str]) -> None:
@@ -135,23 +135,22 @@ class ChangedStream:
         self._change = change
 
     def write(self, text: str) -> int:
-        """Write what becomes of a text."""
+        """Write the changed text."""
         self._stream.write(self._change(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write them one after the other."""
+        """Write the changed lines."""
         for line in lines:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else is asked for is the stream's."""
         return getattr(self._stream, name)
 
 
 @contextmanager
 def streams(made: Callable[[TextIO], Any]) -> Iterator[None]:
-    """Within, stdout and stderr are what is made of them; one that is closed stays so."""
+    """Replace stdout and stderr by what `made` returns for them within this context; a closed one stays None."""
     out, err = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = ((None if one is None else made(one)) for one in (out, err))
     try:
@@ -162,7 +161,7 @@ def streams(made: Callable[[TextIO], Any]) -> Iterator[None]:
 
 @contextmanager
 def redacted(redactor: Redactor) -> Iterator[None]:
-    """All that is printed within, to stdout and to stderr, holds no secret."""
+    """Redact secrets in everything that is printed to stdout and stderr within this context."""
     if not redactor:
         yield
         return

@@ -1,4 +1,4 @@
-"""Output during a run, for people and for programs."""
+"""The output of a run while it runs and when it ends, for people and for programs."""
 
 from __future__ import annotations
 
@@ -53,27 +53,27 @@ if TYPE_CHECKING:
 
 
 QUIET_S = 10.0
-"""Seconds between two lines of progress where nobody watches a bar."""
+"""Seconds between two lines of progress, if there is no progress bar."""
 
 AGENTS_QUIET_S = 30.0
-"""The same while agents are working, which takes minutes."""
+"""Seconds between two lines of progress while agents are working, which takes minutes."""
 
 
 class Live(Protocol):
-    """Something that shows how far a run is."""
+    """A display of a run's progress."""
 
     def update(self, view: RunView) -> None:
-        """Show this; called after every trial, so it must be cheap most of the time."""
+        """Show the progress; called after every trial, so that it must be cheap most of the time."""
         ...
 
 
 class ProgressOptions(Struct, frozen=True):
-    """How much of a run is shown.
+    """Options for the output of a run.
 
     Attributes:
         form: output format.
-        quiet: only the totals, and the exams that did not pass.
-        verbose: every trial as it finishes.
+        quiet: show only the totals, and the exams that did not pass.
+        verbose: show every trial as it finishes.
         no_progress: show no progress.
     """
 
@@ -84,16 +84,16 @@ class ProgressOptions(Struct, frozen=True):
 
 
 Beside = Callable[[Opened], AbstractContextManager[Opened]]
-"""What goes on beside a run: see `BESIDE_RUNS`."""
+"""Something that an extension does alongside a run; see `BESIDE_RUNS` in `registry/extensions.py`."""
 
 
 def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any] = MappingProxyType({})) -> int:
-    """Run what the settings say and show it; the exit status.
+    """Run with the settings, show the progress and the results, and return the exit status.
 
     Args:
-        settings: of the run.
-        options: how it is shown.
-        beside: values of options that are for what goes on beside the run.
+        settings: settings of the run.
+        options: options for the output.
+        beside: values of the options for what extensions do alongside the run.
     """
     form = options.form
     if options.quiet and options.verbose:
@@ -103,7 +103,7 @@ def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str
     prepared, others = _prepared(settings, options, beside)
 
     def leave_word(run_id: str, directory: Path) -> None:
-        """Leave word of how to go on, for the process in front: this one may not live to say it."""
+        """Record the resume command for the parent process, in case this process is killed."""
         note_resume(_resume_line(run_id, directory, sys.argv))
         if settings.watched is not None:
             Path(settings.watched).write_text(str(directory.absolute()), encoding="utf-8")
@@ -117,7 +117,7 @@ def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str
 
 def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> int:
     form, quiet = options.form, options.quiet
-    here = str(Path.cwd())  # users' code may change it
+    here = str(Path.cwd())  # read now, because user code may change it
     warnings = [found for found in prepared.diagnostics if found.severity == "warning"]
     if form not in ANNOTATED:
         print_diagnostics(warnings)
@@ -130,7 +130,7 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     if for_people() and not hidden:
         from agentv.reports.run.terminal import LiveProgress
 
-        progress = LiveProgress(sys.stderr)  # over which everything else that is written there scrolls away
+        progress = LiveProgress(sys.stderr)  # everything else that is written to stderr scrolls above it
     with output_to_stderr(), progress as live:
         targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
         if prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets):
@@ -159,7 +159,7 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
 
 
 def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here: str, *, quiet: bool) -> None:
-    """The command that resumes an unfinished run; after a whole one, the command that shows its answers."""
+    """Print the command that resumes an unfinished run or, if it is complete, the command that shows its answers."""
     trials = outcome.summary.trials
     if outcome.interrupted and not (trials.skipped or trials.errored):
         click.echo("interrupted after every trial had finished", err=True)
@@ -183,7 +183,7 @@ def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here:
 def _prepared(
     settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any]
 ) -> tuple[Prepared, list[Beside]]:
-    """What is to be run, and what goes on beside it; wrong files are reported in the format that was asked for."""
+    """Return the prepared run and what extensions do alongside it; report invalid files in the chosen format."""
     try:
         prepared = prepare(settings)
         made = (added_value(BESIDE_RUNS, name)(prepared, beside, quiet=options.quiet) for name in added(BESIDE_RUNS))
@@ -192,11 +192,11 @@ def _prepared(
         if options.form not in ANNOTATED:
             raise
         print_as(error.diagnostics, options.form)
-        raise LoadError(()) from error  # printed already; only the exit status is left
+        raise LoadError(()) from error  # the diagnostics were printed; this sets the exit status
 
 
 def resuming(outcome: Outcome, arguments: list[str]) -> str:
-    """The command that resumes an unfinished run. It records nothing, because a cassette contains a whole run.
+    """Return the command that resumes an unfinished run, without `--record`, because a cassette has a whole run.
 
     If the budget is used up, it contains a placeholder for a larger one, in tokens if the calls have no known price.
     """
@@ -247,7 +247,7 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
         return
     else:
         if (message := _message(event, quiet=options.quiet)) is not None:
-            # click would write past the stream that scrolls a progress bar
+            # click would bypass the stream that keeps the progress bar at the bottom
             if for_people():
                 sys.stderr.write(f"{message}\n")
             else:
@@ -257,7 +257,7 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
 
 
 def _message(event: Event, *, quiet: bool) -> str | None:
-    """What is printed of an event at once."""
+    """Return the message that is printed for an event as soon as it occurs, or None."""
     if isinstance(event, RunResumed):
         return None if quiet else _resuming(event)
     if isinstance(event, RunRegrades):
@@ -275,7 +275,7 @@ def _message(event: Event, *, quiet: bool) -> str | None:
 
 
 def _resuming(event: RunResumed) -> str:
-    """`resuming: 120 trials complete, 20 to grade again from stored answers, 160 to run`."""
+    """Return a message like `resuming: 120 trials complete, 20 to grade again from stored answers, 160 to run`."""
     parts = [f"{plural(event.complete, 'trial')} complete"]
     if event.regraded:
         parts.append(f"{event.regraded:,} to grade again from stored answers")
@@ -304,7 +304,7 @@ def _stopping(event: RunInterrupted) -> str:
 
 
 def _exams(outcome: Outcome, *, quiet: bool) -> _Exams:
-    """What became of the exams, and how often their skills were activated; if quiet, only where not all went well."""
+    """Return the exams' reports, with the activation of their skills; if quiet, only for those that did not pass."""
     if not outcome.exam_attempts:
         return []
     from agentv.app.prompt_exams import confusion, report_of
@@ -349,7 +349,7 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_jso
 
 
 class _ProgressLines(Struct):
-    """Progress as a line now and then, for logs."""
+    """Progress as occasional lines, for logs."""
 
     hidden: bool
     clock: Callable[[], float] = time.monotonic
@@ -357,7 +357,7 @@ class _ProgressLines(Struct):
     _limited: bool = False
 
     def update(self, view: RunView) -> None:
-        """Print a line if the last one is old."""
+        """Print a line, unless the last one is recent."""
         if self.hidden:
             return
         now, agents, progress = self.clock(), view.agents, view.progress

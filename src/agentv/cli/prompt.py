@@ -171,12 +171,12 @@ def doctor_command(names: tuple[str, ...], **formats: Any) -> int:
 
 
 def tell(found: Sequence[Diagnostic], prompts: int, form: Format) -> int:
-    """Print what was found; the exit status.
+    """Print findings and return the exit status.
 
     Args:
-        found: in any order.
-        prompts: how many were looked at.
-        form: how it is reported.
+        found: findings, in any order.
+        prompts: number of prompts that were checked.
+        form: output format.
     """
     print_as(found, form)
     if form == "text" and not found:
@@ -204,7 +204,7 @@ def check_command(*, require: PromptStatus | None, **formats: Any) -> int:
 
 
 def _print(done: Sequence[Promotion], *, as_json: bool) -> None:
-    """Say it on stderr, or as JSON on stdout."""
+    """Print promotions or demotions to stderr, or as JSON to stdout."""
     from agentv.reports.prompts import promotion_lines, promotions_data
 
     here = str(Path.cwd())

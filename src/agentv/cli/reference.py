@@ -73,7 +73,7 @@ def schema_command(kind: str) -> int:
 
 SHELLS = ("bash", "fish", "zsh")
 VARIABLE = "_AGENTV_COMPLETE"
-"""Variable by which the script of a shell asks for completions; click reads it."""
+"""Environment variable with which the shell's script requests completions; click reads it."""
 
 
 @click.command("completion", epilog="Example: agentv completion bash > agentv.bash")
@@ -88,24 +88,24 @@ def completion_command(shell: str) -> int:
 
     cli = click.get_current_context().find_root().command
     found = get_completion_class(shell)
-    if found is None:  # pragma: no cover - click knows the three
+    if found is None:  # pragma: no cover - click supports all of them
         raise click.UsageError(f"no completion for {shell}")
     click.echo(found(cli, {}, "agentv", VARIABLE).source())
     return ExitStatus.PASSED
 
 
 def complete(cli: click.Command, instruction: str) -> int:
-    """Answer a shell that asks for completions; its exit status.
+    """Print completions for a shell and return the exit status.
 
     Args:
-        cli: the whole command line.
-        instruction: what the script of the shell put into the variable, such as `bash_complete`.
+        cli: the root command.
+        instruction: value of the variable that the shell's script set, such as `bash_complete`.
     """
     from click.shell_completion import shell_complete
 
     try:
         return shell_complete(cli, {}, "agentv", VARIABLE, instruction)
-    except click.ClickException:  # the line names no command, so that nothing completes it
+    except click.ClickException:  # the line has an unknown command, so there are no completions
         return ExitStatus.PASSED
 
 

@@ -1,4 +1,4 @@
-"""`agentv results …`: the runs that lie on disk (SPEC section 12)."""
+"""`agentv results …`: commands for stored runs (SPEC section 12)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ _MEGABYTE = 1_000_000
 
 
 def _age(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
-    """`30d`, `12h`, `2w`; a number alone is of days."""
+    """Return the age in `12h`, `30d` or `2w`; a number without a unit is in days."""
     if value is None:
         return None
     found = re.fullmatch(r"([0-9]{1,6})([hdw]?)", value)
@@ -160,10 +160,10 @@ def delete_command(runs: tuple[str, ...], older_than: timedelta | None, keep: in
 
 
 def _agreed(selected: SelectedRuns) -> bool:
-    """Whether the person in front of the terminal says yes.
+    """List the selected runs, and return whether the user confirms their deletion.
 
     Raises:
-        UsageError: nobody is there.
+        UsageError: stdin is not a terminal.
     """
     from agentv.reports.runs import render_runs
 
@@ -196,23 +196,23 @@ Command = Callable[..., int]
 
 
 def choosing(command: Command) -> Command:
-    """The command with the options that choose trials."""
+    """Add the options that select trials to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def selection_of(chosen: dict[str, Any]) -> Selection:
-    """The selection of the options; all trials if none is given."""
+    """Return the selection of the options that `choosing` adds; all trials if none is given."""
     statuses = tuple(status for status in _STATUSES if chosen[status])
     return Selection(statuses, **{field: tuple(chosen[name]) for name, field in _NAMES.items()})
 
 
 SHOWN = 20
-"""Trials, or cases with whole answers, that people are shown unless they ask for more."""
+"""Default maximum of trials, or of cases with whole answers, in text output."""
 
 LINES = 100
-"""Cases of `--matrix` that people are shown unless they ask for more."""
+"""Default maximum of cases of `--matrix`."""
 
 
 @click.command("show", epilog="Example: agentv results show last --failed")
@@ -341,7 +341,7 @@ def export_command(
 
 
 _SUFFIXES = {"html": ".html", "md": ".md", "junit": ".xml"}
-"""Option → the format that it asks for."""
+"""Option of `results report` → suffix that selects the format."""
 
 
 @click.command("report", epilog="Example: agentv results report last --md summary.md --junit junit.xml")

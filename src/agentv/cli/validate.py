@@ -68,8 +68,8 @@ def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **o
 
 
 def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: bool) -> str:
-    """`3 errors, 1 warning in 2 of 14 files`; last `valid` where nothing fails."""
-    named = [one for one in checked if one.path]  # what is wrong with plugins is in no file of theirs
+    """Return the summary: `3 errors, 1 warning in 2 of 14 files`, and `valid` if nothing fails."""
+    named = [one for one in checked if one.path]  # problems of plugins have no path
     files = plural(len(named), "file")
     touched = sum(bool(one.diagnostics) for one in named)
     counted = (f"{count_of(found)} in {touched} of {files}" if touched else count_of(found)) if found else ""

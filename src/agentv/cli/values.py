@@ -1,4 +1,4 @@
-"""Values of options and arguments: their types, what is said of a wrong one, and how a shell completes them."""
+"""Values of options and arguments: their types, messages about invalid ones, and shell completion."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Choice(click.Choice[str]):
-    """One of several names. What is refused is shown with the names and the nearest of them."""
+    """One of several names. The message about an invalid value lists the names and suggests the closest one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name.
+        """Return the name.
 
         Raises:
             BadParameter: the value is not one of the names.
         """
         if value in self.choices:
             return str(value)
-        from agentv.authoring.source.nearest import did_you_mean  # most command lines are right
+        from agentv.authoring.source.nearest import did_you_mean  # most command lines are valid
 
         hint = did_you_mean(str(value), self.choices)
         message = f"must be {one_of(self.choices)}, found '{value}'"
@@ -33,13 +33,13 @@ class Choice(click.Choice[str]):
 
 
 def one_of(names: Iterable[str]) -> str:
-    """`a, b or c`."""
+    """Return the names as text: `a, b or c`."""
     *most, last = names
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def expected_value(kind: click.ParamType[Any]) -> str | None:
-    """`a whole number of 1 or more`, `failed or errored`; None if any text is allowed."""
+    """Describe a type's values: `a whole number of 1 or more`, `failed or errored`; None if it accepts any text."""
     if isinstance(kind, click.Choice):
         return one_of(kind.choices)
     if not isinstance(kind, IntParamType | FloatParamType):
@@ -56,15 +56,15 @@ def expected_value(kind: click.ParamType[Any]) -> str | None:
 
 
 class Share(click.FloatRange):
-    """A number between 0 and 1, written as such or in percent."""
+    """A share, given as a number between 0 and 1 or in percent."""
 
     name = "share"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share.
+        """Return the share.
 
         Raises:
-            click.BadParameter: it is no number, or out of range.
+            click.BadParameter: it is not a number, or out of range.
         """
         of_one: Any = value
         if isinstance(value, str) and value.strip().endswith("%"):
@@ -75,12 +75,12 @@ class Share(click.FloatRange):
         return float(super().convert(of_one, param, ctx))
 
     def _describe_range(self) -> str:
-        """The range in the help; empty without bounds, of which click makes `x<=None`."""
+        """Return the range for the help; "" without bounds, for which click would write `x<=None`."""
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files and directories, which the shell completes itself."""
+    """Let the shell complete files and directories."""
     del ctx, param
     from click.shell_completion import CompletionItem
 
@@ -88,7 +88,7 @@ def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`last` and the names of the newest runs of this repository; without one, directories."""
+    """Complete `last` and the newest runs of this repository, or directories if none matches."""
     del ctx, param
     from click.shell_completion import CompletionItem
 
@@ -101,7 +101,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 
 def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The codes of diagnostics."""
+    """Complete the codes of diagnostics and failures."""
     del ctx, param
     from click.shell_completion import CompletionItem
 

@@ -1,7 +1,7 @@
-"""Files of a project that change: what `--watch` looks at.
+"""`agentv eval --watch`: run again whenever a file of the project changes.
 
-Looking is polling: it works on every file system, also on those of containers and networks, and finds what an editor
-saves by renaming. Which cases a file changes is not decided here: the keys of their trials know.
+Files are polled, which works on every file system, including those of containers and networks, and detects editors that
+save by renaming. The keys of trials decide which cases a change affects, not this module.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from agentv.model.values.formatting import plural
 from agentv.reports.text import one_line, shown_from
 
 MOST_FILES = 50_000
-"""Files that are looked at."""
+"""Maximum number of watched files."""
 
 POLL_S = 0.4
-"""Seconds between two looks, at least."""
+"""Minimum number of seconds between two snapshots."""
 
 SETTLED_S = 0.15
-"""Seconds without a change after which a save is over."""
+"""Seconds without a change after which a save is considered complete."""
 
 _BUSY = 10
-"""How many times as long as a look takes the pause after it is."""
+"""Minimum pause after a snapshot, as a multiple of the time that it took."""
 
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _OWN = frozenset({"results", "cache", "exams", "workspaces"})
@@ -45,17 +45,17 @@ _OWN = frozenset({"results", "cache", "exams", "workspaces"})
 _ENDINGS = ("~", ".swp", ".swx", ".swo", ".tmp", ".pyc", ".lock")
 
 Snapshot = Mapping[str, tuple[int, int, int]]
-"""Path → time of change, size, inode."""
+"""Path → modification time in ns, size, inode."""
 
 
 class WatchedFiles(Struct, frozen=True):
-    """The files below some directories, without those that runs and editors write.
+    """The files below some directories, except those that runs and editors write.
 
     Attributes:
         directories: absolute paths.
         without: absolute paths of files that the run writes.
-        sleep, clock: in seconds.
-        outputs: devices and inodes of the files that the output of the run goes to.
+        sleep, clock: functions in seconds, which tests replace.
+        outputs: devices and inodes of the files to which the run's output is redirected.
     """
 
     directories: tuple[str, ...]
@@ -65,13 +65,13 @@ class WatchedFiles(Struct, frozen=True):
     outputs: frozenset[tuple[int, int]] = frozenset()
 
     def snapshot(self) -> Snapshot:
-        """How the files are now."""
+        """Return the current state of the files."""
         found: dict[str, tuple[int, int, int]] = {}
         seen: set[str] = set()
         for path in (path for directory in self.directories for path in _below(directory, seen)):
             if path in self.without:
                 continue
-            with suppress(OSError):  # it was removed meanwhile
+            with suppress(OSError):  # the file was removed meanwhile
                 state = os.stat(path)  # noqa: PTH116  # for thousands of files
                 if (state.st_dev, state.st_ino) not in self.outputs:
                     found[path] = (state.st_mtime_ns, state.st_size, state.st_ino)
@@ -80,7 +80,7 @@ class WatchedFiles(Struct, frozen=True):
         return found
 
     def changed(self, before: Snapshot) -> tuple[list[str], Snapshot]:
-        """Wait until files differ from a snapshot and no more of them change; their paths, and how they are then."""
+        """Wait until files differ from a snapshot and stop changing; return their paths and a new snapshot."""
         while True:
             began = self.clock()
             now, took_s = self.snapshot(), self.clock() - began
@@ -99,17 +99,17 @@ class WatchedFiles(Struct, frozen=True):
 
 
 def outputs(descriptors: Iterable[int] = (1, 2)) -> frozenset[tuple[int, int]]:
-    """Devices and inodes of the files that are open as stdout and stderr."""
+    """Return the devices and inodes of the files that are open as stdout and stderr."""
     found = set()
     for descriptor in descriptors:
-        with suppress(OSError):  # it is closed
+        with suppress(OSError):  # the descriptor is closed
             state = os.fstat(descriptor)
             found.add((state.st_dev, state.st_ino))
     return frozenset(found)
 
 
 def differing(before: Snapshot, after: Snapshot) -> list[str]:
-    """Paths of files that are new, gone, or changed."""
+    """Return the paths of files that were added, removed or changed."""
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
@@ -131,7 +131,7 @@ def _below(directory: str, seen: set[str]) -> Iterator[str]:
 
 
 def _is_looked_into(name: str, parent: str) -> bool:
-    if os.path.basename(parent) == ".agentv":  # noqa: PTH119  # text, as all paths are
+    if os.path.basename(parent) == ".agentv":  # noqa: PTH119  # paths are strings
         return name not in _OWN
     return name == ".agentv" or (name not in _SKIPPED and not name.startswith("."))
 
@@ -139,14 +139,14 @@ def _is_looked_into(name: str, parent: str) -> bool:
 def _is_looked_at(name: str) -> bool:
     if name.startswith("."):
         return name.startswith(".env") and not name.endswith(_ENDINGS)
-    return not name.endswith(_ENDINGS) and not name.startswith("#") and name != "4913"  # vim tries whether it can write
+    return not name.endswith(_ENDINGS) and not name.startswith("#") and name != "4913"  # vim tests write access with it
 
 
 NAMED = 3
-"""Changed files that are named."""
+"""Maximum number of changed files that are named."""
 
 _ONCE = ("--last-failed", "--lf")
-"""Options of the first run alone; the others resume it."""
+"""Options for the first run only; later runs resume it."""
 
 _OTHER_RUNS = ("resume", "rerun", "regrade", "record", "against")
 
@@ -154,12 +154,12 @@ Runner = Callable[[Sequence[str]], int]
 
 
 def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) -> int:
-    """Run a command, and run it again after every save, until Ctrl-C; the exit status.
+    """Run a command, run it again after every save until Ctrl-C, and return the exit status.
 
     Args:
-        words: of the command line, after `agentv`, without `--watch`.
-        files: that are watched.
-        run: runs `agentv` with these words; its exit status.
+        words: arguments of `agentv`, without `--watch`.
+        files: the files to watch.
+        run: runs `agentv` with arguments and returns the exit status.
         here: absolute path of the working directory.
     """
     with tempfile.TemporaryDirectory(prefix="agentv-watch-") as directory:
@@ -171,7 +171,7 @@ def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) ->
                 after = files.snapshot()
                 written = differing(before, after)
                 if written and set(written) <= set(paths):
-                    before = after  # the run itself writes these files, such as a log of its output
+                    before = after  # the run itself writes these files, such as a log
                 click.echo("\nwatching for changes; Ctrl-C ends", err=True)
                 paths, before = files.changed(before)
                 named = ", ".join(one_line(shown_from(path, here)) for path in paths[:NAMED])
@@ -183,25 +183,25 @@ def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) ->
 
 
 def _next_command(words: Sequence[str], note: Path) -> list[str]:
-    """The first run is new, and the others resume it."""
+    """Return the arguments of the next run: the first run is new, later ones resume it."""
     run = note.read_text(encoding="utf-8") if note.exists() else ""
     goes_on = [f"--resume={run}"] if run and Path(run).is_dir() else []
     return [*(word for word in words if not (goes_on and word in _ONCE)), "--watched", str(note), *goes_on]
 
 
 def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, ...]) -> int:
-    """Run eval files, and after every save again what it changes.
+    """Run eval files, and after every save run the affected cases again.
 
     Raises:
-        UsageError: an option names another run, prints for programs, or contradicts another one.
-        StoreError: there is no such cassette.
+        UsageError: an option names another run, selects output for programs, or conflicts with another option.
+        StoreError: the cassette does not exist.
     """
     for name in _OTHER_RUNS:
         if options.get(name) is not None:
             raise UsageError(f"--watch conflicts with --{name}", "use one of them")
     if options.get("lists") or options.get("as_json") or options.get("format_name") not in (None, "text"):
         raise UsageError("--watch prints text for people", "omit --list, --json and --format")
-    # saving a file cannot mend these: every run would end with the same mistake of the command line
+    # checked here because saving a file cannot fix a mistake of the command line: every run would fail
     EvalSettings(**{name: options[name] for name in EvalSettings.__struct_fields__ if name in options}).check()
     cassette = options.get("replay")
     if cassette is not None and options.get("replay_mode") != "new":
@@ -221,8 +221,8 @@ def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, .
 
 
 def run_agentv(words: Sequence[str]) -> int:
-    """Run agentv in a process group of its own, which gets every Ctrl-C once; its exit status."""
-    # -P: a file of the project that is called agentv.py is not what runs
+    """Run agentv in a process group of its own, so that it gets each Ctrl-C once, and return its exit status."""
+    # -P, so that a file agentv.py in the project is not imported instead
     command = [sys.executable, "-P", "-m", "agentv", *words]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
     while True:

@@ -4,7 +4,7 @@ ORDERS = {"A-42": "shipped"}
 
 
 def answer(prompt: str) -> dict:
-    """Look up an order with a tool, and answer. The messages are the trace that the checks read."""
+    """Look up an order with a tool, and answer. The checks read the returned messages as the trace."""
     order = next((word.strip(".,?!") for word in prompt.split() if word.startswith("A-")), None)
     if order is None:
         return {"output": [{"role": "assistant", "content": "Which order do you mean?"}]}
