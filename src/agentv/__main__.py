@@ -14,7 +14,7 @@ agentv tests AI prompts, models and agents: cases in YAML, a grade with evidence
   agentv view    read every answer in a browser
   agentv help    list all commands; `agentv help eval` explains one
 Documentation: docs/ in the repository, from docs/tutorial.md on"""
-"""What `agentv` alone prints."""
+"""The output of `agentv` without arguments."""
 
 
 def main() -> None:
