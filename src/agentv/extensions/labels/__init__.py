@@ -1,4 +1,4 @@
-"""Labels by people, how well judges agree with them, and what that says of pass rates."""
+"""Labels by people, judges' agreement with them, and pass rates corrected by them."""
 
 COMMANDS = {
     "label": "agentv.extensions.labels.commands:command",

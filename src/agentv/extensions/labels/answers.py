@@ -1,4 +1,4 @@
-"""Answers of a stored run that a judge graded, and draws of them to be labelled."""
+"""Answers of a stored run that a judge graded, and random samples of them to label."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from agentv.model.values.message import prompt_text, reference_text
 
 
 class GradedAnswer(Struct, frozen=True):
-    """An answer with the grade of a judge. Trials of a case with the same answer and verdict are one of them.
+    """An answer with a judge's grade. Trials of a case with the same answer and verdict are merged into one.
 
     Attributes:
         input, output, reference: as text; the reference may be empty.
         retrieved: texts that were retrieved for the answer.
-        passed: the verdict of the judge, hidden until the answer is labelled.
-        reason: of the judge.
-        trials: how many there are.
-        prompt, variant: of the trial, with its target; None: the run has one of them, or none.
+        passed: the judge's verdict, hidden until the answer is labelled.
+        reason: the judge's reason.
+        trials: number of merged trials.
+        target: of the first of these trials; so are `prompt` and `variant`.
+        prompt: None if the case has its own input.
+        variant: None if the suite has no variants.
     """
 
     suite: str
@@ -52,7 +54,7 @@ class GradedAnswer(Struct, frozen=True):
 
     @property
     def key(self) -> LabelKey:
-        """What a label of it is of."""
+        """The key of its labels."""
         return self.case, self.output_sha256, self.asked.rubric_sha256
 
     @property
@@ -62,16 +64,16 @@ class GradedAnswer(Struct, frozen=True):
 
     @property
     def item(self) -> LabelItem:
-        """As that of its labels."""
+        """The item of its labels: the key and the judge's verdict."""
         return self.key, self.asked.model, self.asked.prompt_sha256, self.passed
 
 
 class DrawnAnswer(Struct, frozen=True):
-    """An answer to label.
+    """An answer sampled for labelling.
 
     Attributes:
-        probability: with which it was drawn from those with the same verdict.
-        drawn_from: how many trials there are with that verdict.
+        probability: probability of being drawn from the answers with the same verdict.
+        drawn_from: number of trials with that verdict.
     """
 
     answer: GradedAnswer
@@ -83,15 +85,17 @@ JudgeKey = tuple[str, str, str]
 """An assertion, and the model and the prompt of its judge."""
 
 VerdictKey = tuple[LabelKey, bool]
-"""An answer, and the verdict of the judge beside which it was drawn."""
+"""An answer, and the judge's verdict with which it was drawn."""
 
 
 class CheckedAnswer(Struct, frozen=True):
-    """An answer as it is checked: of a run, or of labels alone.
+    """An answer on which a judge is compared with people; it comes from a run, or from labels alone.
 
     Attributes:
-        found_at: target, prompt and variant of a trial with it.
-        rubric: as people label by it; empty: labels alone do not say.
+        name: name of the judge; empty if only labels are known.
+        trials: number of trials with this answer, possibly weighted.
+        found_at: target, prompt and variant of a trial with this answer.
+        rubric: the rubric that people label by; empty if only labels are known.
     """
 
     key: LabelKey
@@ -107,7 +111,7 @@ class CheckedAnswer(Struct, frozen=True):
 
     @classmethod
     def of(cls, answer: GradedAnswer, run: str) -> CheckedAnswer:
-        """A graded answer of a run."""
+        """Return the checked form of a graded answer of a run."""
         return cls(
             answer.key,
             answer.judge,
@@ -123,7 +127,7 @@ class CheckedAnswer(Struct, frozen=True):
 
     @property
     def verdict_key(self) -> VerdictKey:
-        """What it is, and the judge's verdict on it: an answer may have both, from several trials."""
+        """The key with the judge's verdict: an answer of several trials may have both verdicts."""
         return self.key, self.passed
 
 
@@ -132,7 +136,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """What was found, by its keys, which are in the order in which they occur first."""
+    """Group items by key; keys are in order of first occurrence."""
     groups: dict[K, list[T]] = {}
     for one in found:
         groups.setdefault(key(one), []).append(one)
@@ -143,7 +147,7 @@ AnyAnswer = TypeVar("AnyAnswer", GradedAnswer, CheckedAnswer)
 
 
 def distinct(answers: Iterable[AnyAnswer]) -> list[AnyAnswer]:
-    """Equal answers with the same verdict as one, which stands for several trials."""
+    """Merge equal answers with the same verdict, adding up their trials."""
     found: dict[tuple[object, ...], AnyAnswer] = {}
     for one in answers:
         key = (one.suite, one.judge, one.key, one.passed)
@@ -153,11 +157,11 @@ def distinct(answers: Iterable[AnyAnswer]) -> list[AnyAnswer]:
 
 
 def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedAnswer]:
-    """The answers of a run that a judge graded, one for each assertion.
+    """Return the judged answers of a run, once for each assertion that graded them.
 
     Args:
         run: the run.
-        assertion: only those with this name.
+        assertion: only answers graded by the assertion with this name.
 
     Raises:
         UsageError: no judge graded an answer.
@@ -183,10 +187,10 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
 
 
 def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnAnswer]:
-    """Answers to label, drawn evenly from the strata of all judges, in random order.
+    """Draw answers to label, evenly from the strata (judge and verdict), in random order.
 
-    The same seed draws the same answers, with a larger sample those and more, and of one assertion alone also those
-    that it draws of all of them.
+    With the same seed, a larger sample contains every answer of a smaller one, and a sample of one assertion contains
+    the answers of that assertion in a sample of all.
     """
     strata = grouped(answers, lambda one: (*one.judge, one.passed))
     for stratum, members in strata.items():
@@ -207,7 +211,7 @@ def _chance(*seed: object) -> random.Random:
 
 
 def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
-    """What people label by, where an assertion of this type asks a judge: the opposite, if it begins with `not-`."""
+    """Return the judge call with the rubric that people label by: the opposite if the assertion's type is `not-…`."""
     if not kind.startswith("not-"):
         return asked
     digest = sha256(f"not {asked.rubric_sha256}".encode()).hexdigest()
@@ -215,7 +219,7 @@ def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
 
 
 def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
-    """The answer of a trial, with a grade that a judge gave."""
+    """Return the answer of a trial with one judge's grade."""
     trial, grade, output = result.trial, score.grade, result.output or ""
     assert grade.asked_judge is not None  # noqa: S101  # the caller looked
     return GradedAnswer(

@@ -1,4 +1,4 @@
-"""Judges as a command names them, and their verdicts on stored answers, with what each cost and how long it took."""
+"""Judges named on the command line, and their verdicts on stored answers with cost and duration."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _OPTION = re.compile(r",\s*([a-z_]+)=([^,]*)$")
 
 
 class NamedJudge(Struct, frozen=True):
-    """A judge, and what it does otherwise than the eval file says.
+    """A judge, and the settings that override those of the eval file.
 
     Attributes:
-        written: as the command names it.
-        name: of targets.yaml, or `provider:model`.
-        prompt: replaces the judge prompt; None: as in the eval file; so for the others.
+        written: the argument of the command.
+        name: a name from targets.yaml, or `provider:model`.
+        prompt: replaces the judge prompt; None keeps that of the eval file, as for `votes` and `temperature`.
     """
 
     written: str
@@ -57,7 +57,7 @@ class NamedJudge(Struct, frozen=True):
     temperature: float | None = None
 
     def rubric(self, rubric: Rubric) -> Rubric:
-        """The rubric as this judge is asked, for one vote."""
+        """Return the rubric with this judge's settings, for a single vote."""
         changed: dict[str, Any] = {"votes": 1}
         if self.prompt is not None:
             changed |= {"prompt": self.prompt.text, "prompt_path": self.prompt.path, "writer": None}
@@ -67,10 +67,10 @@ class NamedJudge(Struct, frozen=True):
 
 
 def named_judge(written: str) -> NamedJudge:
-    """The judge that a text names.
+    """Parse a judge argument.
 
     Raises:
-        UsageError: an option is unknown, twice there, or wrong, or a prompt file cannot be read.
+        UsageError: an option is unknown, repeated or invalid, or a prompt file cannot be read.
     """
     rest, options = written.strip(), dict[str, Any]()
     while (found := _OPTION.search(rest)) is not None:
@@ -88,14 +88,14 @@ def named_judge(written: str) -> NamedJudge:
 
 
 def named_judges(written: Sequence[str], votes: int | None) -> tuple[NamedJudge, ...]:
-    """The judges of a command.
+    """Parse the judge arguments of a command.
 
     Args:
-        written: as the command names them.
-        votes: of those that do not say how often they vote; None: as the eval file says.
+        written: the arguments.
+        votes: votes of judges without an option `votes`; None: as in the eval file.
 
     Raises:
-        UsageError: as above.
+        UsageError: a judge argument or the number of votes is invalid.
     """
     if votes is not None:
         votes = _votes(str(votes), "--votes")
@@ -135,14 +135,14 @@ _OPTIONS: dict[str, Callable[[str, str], object]] = {"prompt": _prompt, "votes":
 
 
 class MeasuredVerdict(Struct, frozen=True):
-    """What a judge says of an answer.
+    """A judge's verdict on an answer.
 
     Attributes:
-        passed: None: it gave no verdict.
-        failure: why.
-        cost_usd: of its calls, also where they were made earlier; None: not known, or it shares another's calls.
-        duration_ms: likewise.
-        new_calls: calls that were made now.
+        passed: None if the judge gave no verdict.
+        failure: why it gave none.
+        cost_usd: cost of its calls, including stored ones; None: unknown, or the calls are counted for another verdict.
+        duration_ms: duration of the same calls; None: no call is counted for this verdict.
+        new_calls: number of calls that were not stored before.
     """
 
     passed: bool | None
@@ -154,14 +154,14 @@ class MeasuredVerdict(Struct, frozen=True):
 
 
 def known_sum(costs: Iterable[float | None]) -> float | None:
-    """The sum of costs; None if one is not known."""
+    """Return the sum of costs, or None if one is unknown."""
     found = list(costs)
     known = [one for one in found if one is not None]
     return sum(known, 0.0) if len(known) == len(found) else None
 
 
 NOT_ASKED = MeasuredVerdict(None)
-"""Of a judge that failed too often."""
+"""Verdict of a judge that is no longer asked because it failed too often."""
 
 _NOBODY = Failure(STOPPED, "the judge was not asked")
 
@@ -173,16 +173,16 @@ class _MadeCall(Struct, frozen=True):
 
 
 _CALLS: ContextVar[list[_MadeCall]] = ContextVar("_CALLS")
-"""The calls for one verdict."""
+"""The calls made for the current verdict."""
 
 
 class MeasuredTarget:
-    """The target of a judge, as one of its votes. Its answers are looked up and kept, and its calls measured.
+    """The target behind one vote of a judge: it replays stored answers, stores new ones, and measures the calls.
 
     Args:
-        wrapped: makes the calls.
-        spec: of the target.
-        store: of answers.
+        wrapped: the target that makes the calls.
+        spec: settings of the target.
+        store: stored answers.
         vote: number of the vote, from 1.
     """
 
@@ -193,7 +193,7 @@ class MeasuredTarget:
         self._vote = vote
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask, unless the answer is there."""
+        """Return the stored answer, or call the target and store its answer."""
         request = replace(request, sample=self._vote)
         call = RecordedCall(self._spec, request, self._store)
         answer = await call.found()
@@ -206,67 +206,67 @@ class MeasuredTarget:
         return answer
 
     async def close(self) -> None:
-        """Let go of what the target holds."""
+        """Close the wrapped target."""
         await self._wrapped.close()
 
 
 class AskedAs(Struct, frozen=True):
-    """A judge that is asked another rubric than the one that it is given. A `Judge`."""
+    """A `Judge` that changes each rubric before passing it to another judge."""
 
     judge: Judge
     changed: Callable[[Rubric], Rubric]
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """The verdict by the changed rubric."""
+        """Return the verdict by the changed rubric."""
         return await self.judge.assess(self.changed(rubric), context)
 
     def __getattr__(self, name: str) -> Any:
-        """What else a judge does."""
+        """Return any other attribute of the wrapped judge."""
         return getattr(self.judge, name)
 
 
 class RubricReader(Struct):
-    """Notes what a judge would be asked, and asks nobody. A `Judge`."""
+    """A `Judge` that records the rubrics it is given and makes no calls."""
 
     rubrics: list[tuple[Rubric, AssertionContext]] = field(default_factory=list)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Failure:
-        """Note the rubric."""
+        """Record the rubric."""
         self.rubrics.append((rubric, context))
         return _NOBODY
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Failure:
-        """Note nothing."""
+        """Return a failure without recording anything."""
         del criteria, contexts
         return _NOBODY
 
     async def ask(self, prompt: str) -> Failure:
-        """Note nothing."""
+        """Return a failure without recording anything."""
         del prompt
         return _NOBODY
 
 
 class ServicesWithJudge(Struct, frozen=True):
-    """The services of a trial with another judge. A `Services`."""
+    """The `Services` of a trial with the judge replaced."""
 
     services: Services
     asked: Judge
 
     def judge(self, name: str | None) -> Judge:
-        """That judge, whatever an assertion names."""
+        """Return the replacement, whatever judge an assertion names."""
         del name
         return self.asked
 
     def __getattr__(self, name: str) -> Any:
-        """All other services."""
+        """Return any other service of the trial."""
         return getattr(self.services, name)
 
 
 class StoredAnswer(Struct, frozen=True):
-    """An answer of a run, with the assertion that graded it.
+    """An answer of a run, with one assertion that graded it.
 
     Attributes:
-        rubric: what its judge is asked.
+        rubric: the rubric for the judge.
     """
 
     trial: Trial
@@ -277,10 +277,10 @@ class StoredAnswer(Struct, frozen=True):
 
 
 class JudgeCaller:
-    """Asks judges about stored answers.
+    """Gets judges' verdicts on stored answers.
 
     Args:
-        connections: of the run.
+        connections: connections of the run.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -290,12 +290,12 @@ class JudgeCaller:
     async def verdict(
         self, stored: StoredAnswer, spec: TargetSpec, changed: Callable[[Rubric], Rubric], vote: int
     ) -> MeasuredVerdict:
-        """A judge's verdict on an answer.
+        """Get one vote of a judge on an answer.
 
         Args:
             stored: the answer.
-            spec: of the judge.
-            changed: makes the rubric that it is asked; with one vote.
+            spec: target spec of the judge.
+            changed: turns the rubric of the eval file into that of this judge, with a single vote.
             vote: number of the vote, from 1.
 
         Raises:
@@ -320,7 +320,7 @@ class JudgeCaller:
         return MeasuredVerdict(passed, failure, grade.reason, cost_usd, duration_ms, new_calls)
 
     async def rubric(self, entry: AssertionEntry, context: AssertionContext, suite: Suite) -> Rubric | None:
-        """What the judge of an assertion is asked about an answer; None: it is asked nothing."""
+        """Return the rubric that an assertion gives its judge for an answer, or None if it calls no judge."""
         reader = RubricReader()
         await self._grade(entry, context, reader, suite)
         return reader.rubrics[0][0] if reader.rubrics else None
@@ -342,10 +342,10 @@ class JudgeCaller:
 
 
 def check_prompts(judge: NamedJudge, rubrics: Iterable[Rubric]) -> None:
-    """Refuse a judge prompt that could not work, before any call is made.
+    """Raise if a judge's prompt cannot work, before any call is made.
 
     Raises:
-        UsageError: it has no placeholder, an unknown one, or shows neither the answer nor the rubric.
+        UsageError: the prompt has no placeholder or an unknown one, or omits the answer or the rubric.
     """
     from agentv.assertions.judged.rubric import LlmRubric, is_criteria, prompt_issues
 
@@ -367,19 +367,19 @@ _WITH_VALUE = frozenset({"freeform", "checklist", "score-ranges", "scale"})
 
 
 Place = tuple[str, str, LabelKey]
-"""A suite, an assertion, and what a label is of."""
+"""A suite, an assertion, and the key of a label."""
 
 
 def place_of(answer: GradedAnswer) -> Place:
-    """Where an answer is found again."""
+    """Return the key by which an answer is looked up."""
     return answer.suite, answer.assertion, answer.key
 
 
 class FoundAnswers(Struct):
-    """The stored answers that were looked for.
+    """The stored answers that were found.
 
     Attributes:
-        omitted: why others were not found → how many.
+        omitted: reason why answers were left out → their number.
     """
 
     found: dict[Place, StoredAnswer] = field(default_factory=dict)
@@ -387,15 +387,15 @@ class FoundAnswers(Struct):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out."""
+        """One note for each reason why answers were left out."""
         return tuple(f"left out: {plural(number, 'answer')} {why}" for why, number in self.omitted.items())
 
 
 async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, caller: JudgeCaller) -> FoundAnswers:
-    """The stored answers of a run, by the rubrics of then, which labels are of. Nobody is asked.
+    """Look up the stored answers whose rubrics have not changed since the run. No calls are made.
 
     Args:
-        wanted: as the run graded them.
+        wanted: the answers, as the run graded them.
         prepared: the plan of the run.
         caller: reads the rubrics.
     """

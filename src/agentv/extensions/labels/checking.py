@@ -1,4 +1,4 @@
-"""How well judges agree with people, and what that makes of their pass rates: `agentv judge check`."""
+"""`agentv judge check`: how well judges agree with people, and pass rates corrected accordingly."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.store.labels import read_labels
 
 FEW = 10
-"""Labelled answers below which numbers come with a warning."""
+"""Number of labelled answers below which results carry a warning."""
 
 
 class LabelCounts(Struct, frozen=True):
-    """The labels of a judge's answers, and those that do not count for it.
+    """Numbers of labels that count for a judge, and of those that do not.
 
     Attributes:
-        labels: pass or fail, one for each person and answer.
-        people: who gave them.
-        unsure: labels that say neither.
+        labels: labels with verdict pass or fail, one for each person and answer.
+        people: number of people who gave them.
+        unsure: labels with verdict unsure.
         ties: answers that as many people pass as fail.
-        not_drawn: of the labels those of answers that were not drawn at random: they do not correct the pass rate.
-        other_judge: labels of these answers that were given beside another judge model or prompt.
-        other_rubric: labels of these answers by a rubric that has changed.
+        not_drawn: those of the labels whose answers were not drawn at random; they do not correct the pass rate.
+        other_judge: labels of these answers that were compared with another judge model or prompt.
+        other_rubric: labels of these answers by another version of the rubric.
         other_outputs: labels of other answers, such as those of another run.
     """
 
@@ -62,10 +62,10 @@ class LabelCounts(Struct, frozen=True):
 
 
 class PeopleAgreement(Struct, frozen=True):
-    """How far people agree with each other.
+    """How well people agree with each other.
 
     Attributes:
-        answers: with two labels or more.
+        answers: number of answers with two or more labels.
         agreement: share of pairs of labels of an answer that agree.
     """
 
@@ -74,7 +74,7 @@ class PeopleAgreement(Struct, frozen=True):
 
 
 class PersonSaid(Struct, frozen=True):
-    """What a person said of an answer."""
+    """A person's label of an answer."""
 
     person: str
     label: LabelVerdict
@@ -82,10 +82,10 @@ class PersonSaid(Struct, frozen=True):
 
 
 class Disagreement(Struct, frozen=True):
-    """An answer on which the judge and most people differ.
+    """An answer on which the judge disagrees with most people.
 
     Attributes:
-        target, prompt, variant: of a trial with this answer; None: labels alone do not say.
+        target, prompt, variant: of a trial with this answer; None if only labels are known.
     """
 
     case: str
@@ -99,15 +99,17 @@ class Disagreement(Struct, frozen=True):
 
 
 class CheckedJudge(Struct, frozen=True):
-    """How good the judge of one assertion is.
+    """The judge of one assertion, compared with people.
 
     Attributes:
         matrix: labelled answers, by the majority of people.
         judge_rate: the judge's own pass rate over all trials, with Wilson's interval, which is None for one cluster.
-        accuracy, corrected: None without labels that were drawn.
-        transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
+        accuracy: None without labels of randomly drawn answers.
+        corrected: likewise, and None if `unlabelled` is set.
+        transferred: pass rate corrected by labels of other runs; None if this run has labels, or if those do not show
+            that the judge is better than chance.
         transferred_answers: number of labelled answers of other runs.
-        unlabelled: a rubric without a label, so that no pass rate is corrected, or None.
+        unlabelled: an assertion or rubric without labels, which keeps pass rates from being corrected, or None.
     """
 
     assertion: str
@@ -126,10 +128,10 @@ class CheckedJudge(Struct, frozen=True):
 
 
 class JudgeCheck(Struct, frozen=True):
-    """The judges of a run, or of a file of labels.
+    """The checked judges of a run, or of labels alone.
 
     Attributes:
-        run: its id; None: the labels alone.
+        run: id of the run; None if only labels were checked.
     """
 
     run: str | None
@@ -137,23 +139,23 @@ class JudgeCheck(Struct, frozen=True):
 
 
 _MOST_ANSWERS = 100_000
-"""Answers of a run that are held for its labels: more do not make its pass rate by the judge more exact."""
+"""Most answers of a run that are rebuilt from labels; more would hardly make the judge's pass rate more precise."""
 
 
 class NoLabelsError(UsageError):
-    """A run without any label."""
+    """There are no labels to check a judge with."""
 
 
 def check_judges(named: str, assertion: str | None = None, kept: LabelStore | None = None) -> JudgeCheck:
-    """How good the judges are, in a run, or by a file of labels alone.
+    """Check the judges of a run, or of a file of labels.
 
     Args:
         named: a run, or the path of a file of labels.
-        assertion: only the judge of this assertion.
-        kept: where the labels of a run are kept; None: in the files of the working directory's project.
+        assertion: check only the judge of this assertion.
+        kept: store of the run's labels; None: the files of the project in the working directory.
 
     Raises:
-        UsageError: there is no such run or file, or no label.
+        UsageError: the run or the file does not exist, or there are no labels.
         StoreError: a file cannot be read.
     """
     path = Path(named)
@@ -174,10 +176,10 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
 
 
 def check_labels(labels: Sequence[Label], assertion: str | None, missing: NoLabelsError) -> JudgeCheck:
-    """How good the judges are, by labels alone.
+    """Check the judges that labels were compared with, without a run.
 
     Raises:
-        NoLabelsError: `missing`: none is of the assertion.
+        NoLabelsError: `missing`, if there are no labels of the assertion.
     """
     labels = [one for one in labels if assertion in (None, one.assertion)]
     if not labels:
@@ -186,7 +188,7 @@ def check_labels(labels: Sequence[Label], assertion: str | None, missing: NoLabe
 
 
 def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
-    """The labelled answers, and as many more without labels as the labels say that they were drawn from."""
+    """Rebuild a run's answers from its labels: the labelled ones, and the unlabelled rest that they were drawn from."""
     found: dict[tuple[object, ...], CheckedAnswer] = {}
     sizes: dict[tuple[JudgeKey, str, bool], int] = {}
     for label in labels:
@@ -201,14 +203,14 @@ def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
     answers = list(found.values())
     for (judge, run, passed), size in sizes.items():
         of_run = sizes.get((judge, run, True), 0) + sizes.get((judge, run, False), 0)
-        fewer = min(1.0, _MOST_ANSWERS / max(of_run, 1))  # of both verdicts alike, so that the judge's rate stays
+        fewer = min(1.0, _MOST_ANSWERS / max(of_run, 1))  # the same factor for both verdicts keeps the judge's rate
         rest = round(size * fewer) - known[judge, run, passed]
         answers += rest * [CheckedAnswer(("", "", ""), judge, "", passed, None, 1, run, "")]
     return answers
 
 
 def judge_of(label: Label) -> JudgeKey:
-    """The judge that a label is held against."""
+    """Return the judge that a label is compared with."""
     return label.assertion, label.model, label.prompt_sha256
 
 
@@ -222,9 +224,9 @@ def _checked(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str
 
 
 def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequence[Label]) -> set[str]:
-    """Other runs with the answers and verdicts of this one, such as a copy of it: their draws are draws from this one.
+    """Find other runs with the same answers and verdicts, such as copies; draws from them are draws from this run.
 
-    Of a run that shares only some answers, the labels are no random part of this one.
+    The labels of a run that shares only some answers are not a random sample of this one.
     """
     known = {one.verdict_key for one in answers}
     trials = {verdict: sum(one.trials for one in answers if one.passed is verdict) for verdict in (True, False)}
@@ -239,12 +241,12 @@ def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequenc
 
 
 def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Collection[str]) -> CheckedJudge:
-    """The judge of an assertion.
+    """Check the judge of one assertion.
 
     Args:
-        answers: that it graded.
-        labels: that count, of any judge.
-        runs: whose draws are draws from these answers.
+        answers: the answers that it graded.
+        labels: the latest labels, of any judge.
+        runs: runs whose draws are draws from these answers.
     """
     judge, keys = answers[0].judge, dict.fromkeys(one.key for one in answers)
     by_key = grouped(labels, lambda one: one.key)
@@ -311,18 +313,18 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
 
 
 LARGE_PART = 0.1
-"""An assertion, or a rubric with `FEW` answers, that grades this share of a judge's answers needs a label."""
+"""Share of a judge's answers above which an assertion, or a rubric with at least `FEW` answers, needs a label."""
 
 _LONGEST_RUBRIC = 60
 
 
 def unlabelled_part(answers: Sequence[CheckedAnswer], labelled: Collection[tuple[JudgeKey, str]]) -> str | None:
-    """An assertion or a rubric without a label that grades a large part of a judge's answers; None: there is no such.
+    """Return an assertion or a rubric without labels that grades a large part of a judge's answers, or None.
 
-    The judge may err more often by it than by the others.
+    The judge may err more often on that part than on the others.
 
     Args:
-        answers: of one judge, by one assertion or several.
+        answers: answers of one judge, graded by one or more assertions.
         labelled: the assertions and rubrics of labels that count.
     """
     judges = {judge for judge, _ in labelled}
@@ -336,13 +338,13 @@ def unlabelled_part(answers: Sequence[CheckedAnswer], labelled: Collection[tuple
 
 
 def judged_answer(answer: CheckedAnswer, labels: Mapping[VerdictKey, Mapping[str, bool]]) -> JudgedAnswer:
-    """An answer with the verdict of most people, of those who labelled it."""
+    """Return an answer with the majority verdict of the people who labelled it."""
     verdict = majority(labels.get(answer.verdict_key, {}).values())
     return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
 
 
 def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
-    """The judge's own pass rate over trials, with the naive interval."""
+    """Return the judge's own pass rate over trials, with an interval that ignores the judge's errors."""
     sums: dict[Hashable, tuple[int, int]] = {}
     for place, one in enumerate(judged):
         cluster = (place,) if one.cluster is None else one.cluster
@@ -353,13 +355,13 @@ def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | 
 
 
 def calibration_of(labels: Sequence[Label]) -> JudgeCounts | None:
-    """What labels of other runs tell of a judge; None: nothing."""
+    """Return counts of a judge in other runs, from their labels, or None if no label counts."""
     verdicts = verdicts_of(labels)
     return judge_counts(judged_answer(one, verdicts) for one in labelled_answers(labels)) if verdicts else None
 
 
 def verdicts_of(labels: Iterable[Label]) -> dict[VerdictKey, dict[str, bool]]:
-    """What people say of drawn answers: answer and verdict of the judge → person → whether it passes."""
+    """Return people's verdicts on drawn answers: (answer, judge's verdict) → person → whether it passes."""
     found: dict[VerdictKey, dict[str, bool]] = {}
     for label in labels:
         if label.verdict != "unsure" and label.probability is not None:
@@ -368,5 +370,5 @@ def verdicts_of(labels: Iterable[Label]) -> dict[VerdictKey, dict[str, bool]]:
 
 
 def labelled_answers_of(labels: Iterable[Label]) -> int:
-    """How many drawn answers have a label on which most people agree."""
+    """Count the drawn answers on which a majority of people agree."""
     return sum(majority(said.values()) is not None for said in verdicts_of(labels).values())

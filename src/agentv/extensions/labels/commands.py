@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 SAMPLE = 60
-"""Answers that are drawn unless somebody says otherwise: about what narrows most corrected rates to ±8 points."""
+"""Default number of answers to draw, which narrows most corrected rates to about ±8 points."""
 
 
 @click.command("label", epilog="Example: agentv label last --sample 60")
@@ -158,7 +158,6 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
 
 
 def _person(by: str | None) -> str:
-    """Who labels."""
     try:
         return (by or "").strip() or getpass.getuser()
     except (KeyError, OSError) as error:
@@ -169,7 +168,7 @@ LABEL = click.Option(["--label"], is_flag=True, is_eager=True, help="Allow answe
 
 
 def _who_labels(context: click.Context, _: click.Parameter, given: str | None) -> str:
-    """Who labels; empty: nobody may."""
+    """Return the person who labels, or "" without `--label`."""
     if not context.params[LABEL.name or ""]:
         if given is not None:
             raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
@@ -195,7 +194,7 @@ def group() -> None:
 
 @contextmanager
 def verdict_progress() -> Iterator[Callable[[int, int], None]]:
-    """Count verdicts on stderr, where that is a terminal, and say what an interruption keeps."""
+    """Show a progress bar of verdicts if stderr is a terminal; on Ctrl-C, tell the user that verdicts are cached."""
     from rich.console import Console
     from rich.progress import Progress
 

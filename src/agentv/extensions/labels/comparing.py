@@ -1,4 +1,4 @@
-"""`agentv judge compare`: several judges on the same labelled answers."""
+"""`agentv judge compare`: compares judges on the same labelled answers."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ from agentv.model.suite.suite import TargetSpec
 NOT_WORSE = frozenset({"better", "equivalent", "non-inferior"})
 
 MOST_ERRORS = 0.1
-"""Share of answers without a verdict above which a judge is not compared: it may fail on the hard ones."""
+"""Share of answers without a verdict above which a judge is not compared: those may be the hard ones."""
 
 
 class ComparedJudge(Struct, frozen=True):
-    """A judge on the answers that all compared judges gave a verdict on.
+    """Results of a judge on the answers on which all compared judges gave a verdict.
 
     Attributes:
-        name: as it was given.
+        name: the argument of the command.
         model: provider and model.
-        errors: answers without a verdict.
-        error: why, for the first of them.
-        matrix, accuracy: None if it gave too few verdicts.
-        cost_usd: mean of a verdict; None if it is not known.
-        latency_ms: median of a verdict.
-        difference: its accuracy less that of the reference; None for the reference, and with too few answers.
+        errors: number of answers without a verdict.
+        error: why the first of them has none.
+        matrix, accuracy: None if the judge gave too few verdicts.
+        cost_usd: mean cost of a verdict; None if unknown.
+        latency_ms: median latency of a verdict; None if unknown.
+        difference: its accuracy minus that of the reference; None for the reference, and with too few answers.
         verdict: what the difference shows at the margin; None for the reference.
     """
 
@@ -81,11 +81,11 @@ class AssertionComparison(Struct, frozen=True):
     """Judges compared on the labelled answers of one assertion.
 
     Attributes:
-        model: of the judge of the run.
-        answers: labelled answers that all judges gave a verdict on.
-        weighted: they are a random part of the run, and weighted by their probability.
-        notes: labels and answers that do not count.
-        reference: index of the most accurate judge; None: none gave enough verdicts.
+        model: model of the run's judge.
+        answers: number of labelled answers on which all judges gave a verdict.
+        weighted: whether they are a random sample of the run, weighted by their probability.
+        notes: labels and answers that do not count, and why.
+        reference: index of the most accurate judge; None if no judge gave enough verdicts.
     """
 
     assertion: str
@@ -98,7 +98,7 @@ class AssertionComparison(Struct, frozen=True):
 
     @property
     def cheapest(self) -> ComparedJudge | None:
-        """The cheapest of the most accurate judge and those that are not worse; None if no price is known."""
+        """The cheapest among the most accurate judge and those not worse than it; None if no price is known."""
         if self.reference is None:
             return None
         best = self.judges[self.reference]
@@ -107,7 +107,7 @@ class AssertionComparison(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[ComparedJudge, ...]:
-        """Judges that may be cheaper than the cheapest, and of which the labels show too little."""
+        """Judges that may be cheaper than the cheapest, but have an inconclusive result."""
         cheapest = self.cheapest
         limit = None if cheapest is None else cheapest.cost_usd
         return tuple(
@@ -121,9 +121,9 @@ class JudgeComparison(Struct, frozen=True):
     """Judges compared on the labelled answers of a run.
 
     Attributes:
-        margin: how much less accurate a judge may be and count as not worse, 0..1.
-        new_calls: calls that were made; the others were stored.
-        spent_usd: what these cost; None if it is not known.
+        margin: largest loss of accuracy with which a judge counts as not worse, 0..1.
+        new_calls: number of calls made; other answers were stored.
+        spent_usd: cost of these calls; None if unknown.
     """
 
     run: str
@@ -151,13 +151,13 @@ class GradedByJudge(Struct, frozen=True):
 
     @property
     def failures(self) -> list[MeasuredVerdict]:
-        """For each answer that it was asked about and gave no verdict on, the first vote that failed."""
+        """The first failed vote of each answer on which the judge was asked and gave no verdict."""
         firsts = (next((one for one in votes if one.passed is None), NOT_ASKED) for votes in self.votes)
         return [one for one in firsts if one is not NOT_ASKED]
 
     @property
     def is_usable(self) -> bool:
-        """Whether it gave enough verdicts."""
+        """Whether the judge gave enough verdicts."""
         failed = sum(any(one.passed is None for one in votes) for votes in self.votes)
         return failed <= MOST_ERRORS * len(self.votes)
 
@@ -169,9 +169,9 @@ def _of_assertion(
     margin: float,
     redact: Callable[[str], str],
 ) -> AssertionComparison:
-    """The figures of the judges on the labelled answers that all of them gave a verdict on.
+    """Compare judges on the labelled answers on which all of them gave a verdict.
 
-    A judge with too few verdicts has no figures, and keeps no answer out of those of the others.
+    A judge with too few verdicts is not measured, and excludes no answers from the comparison of the others.
     """
     pairs = [
         (place_of(answer), label)
@@ -213,13 +213,13 @@ def _of_assertion(
 
 
 def _cost_and_latency(votes: Iterable[Sequence[MeasuredVerdict]]) -> tuple[float | None, float | None]:
-    """The mean cost of the votes on an answer, and the median time of a verdict; None if it is not known."""
+    """Return the mean cost of all votes on an answer and the median latency of a verdict, each None if unknown."""
     sums, times = [], []
     for of_answer in votes:
         made = [vote for vote in of_answer if vote.duration_ms is not None]
-        if made:  # votes are asked for at once, so that the slowest decides
+        if made:  # votes run concurrently, so the slowest one decides
             times.append(max(vote.duration_ms or 0.0 for vote in made))
-        if len(made) == len(of_answer):  # votes that share the calls of an answer with the same text are not counted
+        if len(made) == len(of_answer):  # skip votes that share the calls of another answer with the same text
             sums.append(known_sum(vote.cost_usd for vote in made))
     total = known_sum(sums)
     return None if total is None or not sums else total / len(sums), median(times) if times else None
@@ -228,9 +228,9 @@ def _cost_and_latency(votes: Iterable[Sequence[MeasuredVerdict]]) -> tuple[float
 def _against_best(
     labels: Sequence[PersonLabel], shown: Sequence[tuple[ComparedJudge, list[bool]]], margin: float
 ) -> tuple[tuple[ComparedJudge, ...], int]:
-    """Each judge with its difference to the most accurate one; of equally accurate ones the cheapest.
+    """Add each judge's difference to the most accurate one; the cheapest wins ties.
 
-    The labels say which one that is, so any pair could have been compared: all pairs are corrected for.
+    The most accurate judge is chosen by the same labels, so p-values are corrected for comparisons of all pairs.
     """
     usable = [place for place, (row, _) in enumerate(shown) if row.accuracy is not None]
     reference = min(
@@ -255,17 +255,17 @@ def _against_best(
 MARGIN = 0.05
 
 Report = Callable[[int, int], None]
-"""Called with the number of verdicts that are there, and of all."""
+"""Called with the number of finished verdicts, and the total."""
 
 
 class CompareRequest(Struct, frozen=True):
     """Options of `agentv judge compare`.
 
     Attributes:
-        judges: as written.
-        margin: how much less accurate a judge may be and count as not worse, 0..1.
-        votes: of judges that do not say how often they vote; None: as the eval file says.
-        budget_usd: what judges may cost; None: as the run and its files say.
+        judges: the judge arguments.
+        margin: largest loss of accuracy with which a judge counts as not worse, 0..1.
+        votes: votes of judges without an option `votes`; None: as in the eval file.
+        budget_usd: budget for calls; None: that of the run and its files.
     """
 
     judges: tuple[str, ...]
@@ -277,19 +277,19 @@ class CompareRequest(Struct, frozen=True):
 
 
 class LoadedJudge(Struct, frozen=True):
-    """A judge with its specs, by the names of suites."""
+    """A judge, and its target spec in each suite."""
 
     named: NamedJudge
     specs: Mapping[str, TargetSpec]
 
 
 def compare_judges(request: CompareRequest, report: Report = lambda *_: None) -> JudgeComparison:
-    """How well several judges agree with people, on the same answers.
+    """Compare how well judges agree with people on the same answers.
 
     Raises:
-        UsageError: there is no such run or judge, or there are no labels.
+        UsageError: the run or a judge does not exist, or there are no labels.
         BudgetSpentError: the budget is spent.
-        LoadError: an eval file of the run is wrong, or a judge cannot be used.
+        LoadError: an eval file of the run is invalid, or a judge cannot be used.
         StoreError: the run, or a file of labels, cannot be read.
     """
     named = named_judges(request.judges, request.votes)
@@ -303,10 +303,10 @@ def compare_judges(request: CompareRequest, report: Report = lambda *_: None) ->
 def loaded_judges(
     run: StoredRun, named: Sequence[NamedJudge], budget_usd: float | None
 ) -> tuple[Prepared, list[LoadedJudge]]:
-    """The plan of a run, and judges as its suites know them.
+    """Prepare the plan of a run again, and resolve judges in each of its suites.
 
     Raises:
-        LoadError: there is no such judge, or it cannot be used.
+        LoadError: a judge does not exist or cannot be used.
     """
     by_name: dict[str, Prepared] = {}
     found: list[LoadedJudge] = []
@@ -349,7 +349,7 @@ async def _compared(
 async def _asked(
     judges: Sequence[LoadedJudge], stored: FoundAnswers, caller: JudgeCaller, workers: int, report: Report
 ) -> list[Votes]:
-    """The votes of each judge. All judges grade one answer before the next one.
+    """Get the votes of each judge. All judges grade one answer before the next one is started.
 
     A judge that fails on too many answers to be compared is not asked about the others.
     """

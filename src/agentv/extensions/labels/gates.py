@@ -1,7 +1,8 @@
-"""Gates of a run that labels decide: `gate: corrected`, and the minimums of a suite's `judge:`.
+"""Gates decided by labels: `gate: corrected`, and the minimums in a suite's `judge:`.
 
-Both fail without labels that count. The corrected rate passes by the lower end of its interval. A judge is refused
-where the point estimate of its TPR or TNR is below the minimum; where only the lower end is, the result says so.
+Both fail without labels that count. The lower end of the corrected rate's interval must reach the required rate. A
+judge fails if the point estimate of its TPR or TNR is below the minimum; if only the lower end is, it passes with a
+warning.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from agentv.reports.text import percent
 
 
 class GradedRun(Struct, frozen=True):
-    """A run whose gates are decided.
+    """A finished run whose gates are evaluated.
 
     Attributes:
-        trials: those that passed or failed.
-        labels: from before it began.
-        problem: why labels decide nothing; None: they do.
-        failed: suite → its failed cases.
-        label: the command that labels its answers.
+        trials: trials that passed or failed.
+        labels: labels from before the run began.
+        problem: why no gate can pass, or None.
+        failed: suite → number of failed cases.
+        label: command that labels the run's answers.
     """
 
     trials: Sequence[RatedTrial]
@@ -49,7 +50,7 @@ class GradedRun(Struct, frozen=True):
 
 
 def gate_results(suites: Iterable[Suite], run: GradedRun) -> tuple[GateResult, ...]:
-    """What the gates of suites come to, a suite's judges first."""
+    """Evaluate the gates of suites; in each suite, its judges come first."""
     results: list[GateResult] = []
     for suite in suites:
         trials = [trial for trial in run.trials if trial.part[0] == suite.name]
@@ -62,7 +63,7 @@ def gate_results(suites: Iterable[Suite], run: GradedRun) -> tuple[GateResult, .
 
 
 def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
-    """Whether the corrected rate reaches the mark: of each target, prompt and variant by itself."""
+    """Check that the corrected rate of each target, prompt and variant reaches the required one."""
     if run.problem is not None:
         return GateResult("corrected", suite, passed=False, why=run.problem)
     parts = grouped(trials, lambda one: one.part)
@@ -81,13 +82,13 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
 
 
 def _named(part: Part, parts: Iterable[Part]) -> str:
-    """What distinguishes a part of a suite from the others; empty where there is one."""
+    """Return a prefix with the names that distinguish a part of a suite from the others, or "" if it has one part."""
     names = [name for place, name in enumerate(part) if name is not None and len({one[place] for one in parts}) > 1]
     return f"with {', '.join(names)}: " if names else ""
 
 
 def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
-    """Whether each judge of a suite agrees with people as well as it must."""
+    """Check that each judge of a suite reaches the required agreement with people."""
     if run.problem is not None:
         return GateResult("judge", suite, passed=False, why=run.problem)
     if not trials:
@@ -109,13 +110,13 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
 
 
 class CheckedMinimums(Struct, frozen=True):
-    """A judge against the minimums of a suite.
+    """A judge compared with a suite's minimums.
 
     Attributes:
-        found: its TPR and TNR.
-        refusal: what is wrong; None: nothing.
-        unknown: it is refused for want of labels.
-        warning: which minimum lies inside an interval.
+        found: the judge's TPR and TNR, as text.
+        refusal: why the judge fails, or None.
+        unknown: whether it fails for lack of labels.
+        warning: which intervals reach below their minimum, or None.
     """
 
     found: str
@@ -125,7 +126,7 @@ class CheckedMinimums(Struct, frozen=True):
 
     @classmethod
     def of(cls, answers: Sequence[CheckedAnswer], labels: RunLabels, minimums: JudgeMinimums) -> CheckedMinimums:
-        """One judge, by all its answers, and by each assertion with labels enough."""
+        """Check a judge on all its answers, and on those of each assertion with enough labels."""
         by_assertion = grouped(answers, lambda one: one.judge)
         name = f"the judge '{answers[0].name}'"
         whole = _checked(name, _known(answers, labels), minimums)
@@ -140,18 +141,21 @@ class CheckedMinimums(Struct, frozen=True):
 
 
 _Known = tuple[JudgeCounts | None, int, str | None]
-"""What labels tell of a judge, of how many answers, and the verdict of the judge that no label is beside."""
+"""Counts of a judge, the number of labelled answers, and the verdict of the judge that has no labels, if any."""
 
 
 def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
-    """What labels tell of a judge: those of the run's answers or else of other runs."""
+    """Return the counts by labels of the run's answers, or else by labels of other runs."""
     part, number = labelled_part(distinct(answers), labels)
     counts = part.calibration or (judge_counts(part.answers) if number else None)
     return counts, number, _unlabelled_verdict(counts, elsewhere=part.calibration is not None)
 
 
 def _unlabelled_verdict(counts: JudgeCounts | None, *, elsewhere: bool) -> str | None:
-    """The verdict of the judge that no label is beside: of other runs, labels do not say how many answers had it."""
+    """Return the verdict (`passes`, `fails`) that none of the labelled answers has, or None.
+
+    Labels of other runs do not tell how many answers had a verdict, so both must be labelled there.
+    """
     if counts is None:
         return None
     if not counts.of_passed.total and (elsewhere or counts.verdicts.passed):

@@ -1,4 +1,4 @@
-"""The labelled answers of a run, and the accuracy of several judges on the same ones."""
+"""The labelled answers of a run, and the accuracy of several judges on them."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from agentv.model.values.formatting import plural
 from agentv.store.labels import labels_directory, labels_file, read_labels
 
 FEWEST = 6
-"""Clusters from which on two judges are compared: with fewer, no difference could be significant."""
+"""Fewest clusters to compare two judges: with fewer, no difference could be significant."""
 
 
 class PersonLabel(Struct, frozen=True):
-    """A labelled answer.
+    """People's verdict on an answer.
 
     Attributes:
-        passed: whether people pass it.
-        drawn_from: the verdict of the judge from whose answers it was drawn; None: it was not drawn at random.
-        weight: answers of the run that it stands for, above 0.
-        cluster: answers with the same one are alike; None: it is one of its own.
+        passed: whether people pass the answer.
+        drawn_from: verdict of the judge from whose answers it was drawn; None if it was not drawn at random.
+        weight: number of answers of the run that it represents, above 0.
+        cluster: answers of the same cluster are correlated; None: a cluster of its own.
     """
 
     passed: bool
@@ -55,7 +55,7 @@ class PersonLabel(Struct, frozen=True):
 
 
 def share_right(labels: Sequence[PersonLabel], verdicts: Sequence[bool]) -> float:
-    """The weighted share of labels that verdicts agree with."""
+    """Return the weighted share of labels with which verdicts agree."""
     agreed = (one.weight for one, verdict in zip(labels, verdicts, strict=True) if one.passed is verdict)
     return fsum(agreed) / fsum(one.weight for one in labels)
 
@@ -63,16 +63,17 @@ def share_right(labels: Sequence[PersonLabel], verdicts: Sequence[bool]) -> floa
 def accuracy_of(
     labels: Sequence[PersonLabel], verdicts: Sequence[bool], counts: JudgeCounts | None = None
 ) -> JudgeAccuracy:
-    """How well verdicts agree with labels.
+    """Estimate how well verdicts agree with labels.
 
-    Labels that were drawn from what some judge passed, and from what it failed, are weighted by how often it did so: in
-    each of the four groups of answers by that judge's verdict and by people's, the share that this judge passes has
-    Jeffreys' prior. For the judge that they were drawn by, and one with its verdicts, this is `judge_accuracy`.
+    If the labels were drawn by another judge's verdicts, the answers fall into four groups, by that judge's verdict and
+    by people's. The groups are weighted by their sizes in the run, and the share of each that this judge passes has
+    Jeffreys' prior. For that judge itself, or one with the same verdicts, the result is that of `judge_accuracy`.
 
     Args:
-        labels: by people, at least one.
-        verdicts: of the judge, one for each label.
-        counts: of the judge that they were drawn by; None: they were not drawn, and count alike.
+        labels: people's labels, at least one.
+        verdicts: the judge's verdicts, one for each label.
+        counts: counts of the judge by whose verdicts the labels were drawn; None if they were not drawn, which weights
+            them equally.
     """
     if counts is None:
         pairs = zip(labels, verdicts, strict=True)
@@ -95,7 +96,7 @@ def accuracy_of(
 def _cells(
     labels: Sequence[PersonLabel], verdicts: Sequence[bool], draws: JudgeDraws
 ) -> dict[bool, tuple[Draws, Draws]]:
-    """What people say → draws of the shares of all answers that people say this of and the judge passes, and fails."""
+    """Return people's verdict → draws of the shares of all answers with it that the judge passes, and fails."""
     import numpy as np
 
     chance = np.random.default_rng([0, 2])
@@ -116,12 +117,12 @@ def _cells(
 
 
 class AccuracyDifference(Estimated, frozen=True):
-    """The accuracy of a judge less that of another, on the same answers, with the interval of this comparison alone.
+    """The accuracy of a judge minus that of another on the same answers, with an uncorrected interval.
 
     Attributes:
-        p_value: two-sided, that both are as accurate, corrected for the number of comparisons.
-        only_this, only_other: answers on which only this judge, and only the other, says what people say.
-        verdict: what is shown of this judge, at the margin, corrected likewise.
+        p_value: two-sided, of equal accuracy, corrected for the number of comparisons.
+        only_this, only_other: number of answers on which only this judge, or only the other, agrees with people.
+        verdict: what the difference shows at the margin, also corrected.
     """
 
     p_value: float
@@ -137,20 +138,20 @@ def accuracy_difference(
     comparisons: int = 1,
     margin: float = 0.0,
 ) -> AccuracyDifference | None:
-    """How much more accurate a judge is than another one, by the paired test of `compare`.
+    """Compare the accuracy of two judges by the paired test of `compare`.
 
-    The difference is that of the weighted shares of right verdicts. P-values and verdicts of several comparisons are
-    corrected by Bonferroni; the interval is of this one alone.
+    The difference is between the weighted shares of right verdicts. P-values and verdicts are Bonferroni-corrected for
+    several comparisons; the interval is not.
 
     Args:
-        labels: by people.
-        verdicts: of the judge, one for each label.
-        others: those of the judge that it is compared with.
-        comparisons: how many are made.
-        margin: a difference up to this does not matter.
+        labels: people's labels.
+        verdicts: the judge's verdicts, one for each label.
+        others: verdicts of the judge that it is compared with.
+        comparisons: number of comparisons made.
+        margin: largest difference that does not matter.
 
     Returns:
-        None: fewer than six clusters.
+        The difference, or None if there are fewer than six clusters.
     """
     from agentv.stats.difference import Differences  # loads numpy
 
@@ -168,12 +169,12 @@ def accuracy_difference(
 
 
 class LabelledAnswers(Struct, frozen=True):
-    """The labelled answers that one judge of a run graded.
+    """The labelled answers graded by one judge of a run.
 
     Attributes:
-        model: of that judge.
+        model: model of that judge.
         labels: one for each of `answers`.
-        counts: of that judge, by whose verdicts the answers were drawn; None: they were not drawn at random.
+        counts: counts of that judge if the answers were drawn by its verdicts; None if they were not drawn at random.
         notes: labels that do not count, and why.
     """
 
@@ -191,15 +192,15 @@ _Labels = dict[LabelKey, dict[str, Label]]
 
 
 def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[LabelledAnswers]:
-    """The labelled answers of a run, for each judge of the run that graded some.
+    """Return the labelled answers of a run, for each of its judges that graded some.
 
     Args:
         run: the run.
-        named: how the command names it.
-        assertion: only those that this assertion graded.
+        named: the run as given on the command line.
+        assertion: only answers that this assertion graded.
 
     Raises:
-        UsageError: no answer is labelled.
+        UsageError: no label counts.
         StoreError: a file of labels cannot be read.
     """
     graded = graded_answers(run, assertion)
@@ -222,12 +223,12 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
 
 
 def _sorted(assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[Label]) -> tuple[_Labels, dict[str, int]]:
-    """The labels of a judge's answers: key → person → label; and how many do not count, by why."""
+    """Return the labels of a judge's answers (key → person → label), and the number of other labels by reason."""
     keys = {one.key for one in answers}
     outputs = {key[:2] for key in keys}
     found: _Labels = {}
     left_out = dict.fromkeys((_UNSURE, _OTHER_RUBRIC, _OTHER_OUTPUTS), 0)
-    for label in sorted(labels, key=lambda one: one.time):  # of several of a person, the latest counts
+    for label in sorted(labels, key=lambda one: one.time):  # the latest label of a person counts
         if label.key not in keys:
             if label.assertion == assertion:
                 left_out[_OTHER_RUBRIC if label.key[:2] in outputs else _OTHER_OUTPUTS] += 1
@@ -243,7 +244,7 @@ def _of_judge(
 ) -> LabelledAnswers | None:
     every, left_out = found
     notes = [f"{plural(number, 'label')} not counted: {what}" for what, number in left_out.items() if number]
-    # those of answers that were drawn from this run by the verdicts of its judge
+    # labels of answers drawn from this run by the verdicts of its judge
     flat = [one for people in every.values() for one in people.values()]
     runs = {run, *same_runs(judge, [CheckedAnswer.of(one, run) for one in answers], flat)}
     drawn: _Labels = {}
@@ -268,7 +269,7 @@ def _of_judge(
         alike = tuple({one.key: one for one in answers if one.key in said}.values())
         persons_alike = tuple(PersonLabel(said[one.key], cluster=one.cluster) for one in alike)
         return LabelledAnswers(*judge[:2], alike, persons_alike, None, tuple(notes))
-    # each answer that was drawn stands for all with its verdict
+    # the labelled answers represent all answers with the same verdict
     chosen = tuple(one for one in answers if one.key in said)
     known, sizes = Counter[bool](), Counter[bool]()
     for one in answers:

@@ -1,4 +1,4 @@
-"""Labels of a project, where they are kept, a session of `agentv label`, and answers to label as a table."""
+"""Stores of labels, sessions of `agentv label`, and the import and export of answers to label as CSV."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from agentv.store.labels import append_labels, labels_directory, labels_file, re
 
 
 class LabelStore(Protocol):
-    """The labels of a project. Labels are added, never changed: the latest of a person counts."""
+    """The labels of a project. Labels are only added: the latest label of a person counts."""
 
     def read(self, suites: Collection[str] | None = None) -> list[Label]:
-        """The labels of these suites, or of all, in the order in which they were added.
+        """Return the labels of these suites, or of all, in the order in which they were added.
 
         Raises:
-            StoreError: they cannot be read.
+            StoreError: the labels cannot be read.
         """
 
     def ratings(self, suites: Collection[str]) -> list[Label]:
-        """The ratings of whole answers of these suites, in the order in which they were added.
+        """Return the ratings of whole answers of these suites, in the order in which they were added.
 
         Raises:
-            StoreError: they cannot be read.
+            StoreError: the labels cannot be read.
         """
 
     def add(self, labels: Sequence[Label]) -> None:
-        """Add labels or ratings; they are durable when this returns.
+        """Add labels or ratings durably.
 
         Raises:
-            StoreError: they cannot be kept; none of them counts then.
+            StoreError: the labels cannot be stored; none of them counts then.
         """
 
     def places(self, suites: Collection[str]) -> list[str]:
-        """Where the labels of these suites lie, for messages."""
+        """Return where the labels of these suites are stored, for messages."""
 
 
 class LabelFiles:
@@ -60,40 +60,40 @@ class LabelFiles:
         self._root = root
 
     def read(self, suites: Collection[str] | None = None) -> list[Label]:
-        """As `LabelStore.read`. Suites whose names differ only in signs share a file."""
+        """Return labels as `LabelStore.read`. Suites whose names differ only in special characters share a file."""
         if suites is None:
             return read_labels(sorted(labels_directory(self._root).glob("*.jsonl")))
         return read_labels(self.files(suites))
 
     def ratings(self, suites: Collection[str]) -> list[Label]:
-        """As `LabelStore.ratings`."""
+        """Return ratings as `LabelStore.ratings`."""
         found = read_labels_and_ratings(self.files(suites))
         return [one for one in found if one.is_rating and one.suite in suites]
 
     def add(self, labels: Sequence[Label]) -> None:
-        """As `LabelStore.add`."""
+        """Append labels to the files of their suites."""
         for file, found in sorted(grouped(labels, lambda one: labels_file(self._root, one.suite)).items()):
             append_labels(file, found)
 
     def places(self, suites: Collection[str]) -> list[str]:
-        """As `LabelStore.places`."""
+        """Return the paths of `files`."""
         return list(map(str, self.files(suites)))
 
     def files(self, suites: Collection[str]) -> list[Path]:
-        """The files of these suites; not all of them need exist."""
+        """Return the files of these suites, whether they exist or not."""
         return sorted({labels_file(self._root, one) for one in suites})
 
 
 def now() -> str:
-    """The time of a label."""
+    """Return the current time in the format of labels."""
     return timestamp(datetime.now(UTC))
 
 
 class Draw(Struct, frozen=True):
-    """How answers were drawn from a run: enough to draw them again.
+    """How answers were drawn from a run; the same draw can be repeated from it.
 
     Attributes:
-        one_assertion: only answers of one assertion were drawn.
+        one_assertion: whether only answers of one assertion were drawn.
     """
 
     sample: int
@@ -101,7 +101,7 @@ class Draw(Struct, frozen=True):
     one_assertion: bool = False
 
     def __str__(self) -> str:
-        """The column `draw` of an export."""
+        """Return the value of the column `draw` in an export."""
         return f"sample {self.sample} seed {self.seed}" + (" of one assertion" if self.one_assertion else "")
 
 
@@ -109,9 +109,9 @@ class LabellingSession(Struct):
     """The drawn answers of a run, and the labels that one person gives them.
 
     Attributes:
-        kept: where labels are kept.
+        kept: store of the labels.
         drawn: the answers, in the order in which they are shown.
-        given: what the person has said so far, in this session or before.
+        given: the person's labels so far, from this session or earlier.
         draw: how the answers were drawn.
     """
 
@@ -125,23 +125,23 @@ class LabellingSession(Struct):
 
     @property
     def distinct(self) -> list[DrawnAnswer]:
-        """The drawn answers, without those drawn already with the judge's other verdict: they are labelled together."""
+        """The drawn answers, each once: an answer drawn with both verdicts of the judge is labelled once for both."""
         return list({one.answer.item[:-1]: one for one in reversed(self.drawn)}.values())[::-1]
 
     @property
     def to_label(self) -> list[DrawnAnswer]:
-        """The answers that the person has not labelled, in the order in which they are shown."""
+        """The answers that the person has not labelled yet, in the order in which they are shown."""
         left = {one.answer.item[:-1] for one in self.drawn if one.answer.item not in self.given}
         return [one for one in self.distinct if one.answer.item[:-1] in left]
 
     @property
     def left(self) -> int:
-        """Number of drawn answers that the person has not labelled."""
+        """Number of drawn answers that the person has not labelled yet."""
         return len(self.to_label)
 
     @property
     def agreed(self) -> tuple[int, int]:
-        """On how many drawn answers the person and the judge say the same, and of how many both say something."""
+        """Number of drawn answers on which person and judge agree, and number with a label other than unsure."""
         pairs = [
             (self.given[one.answer.item].verdict == "pass", one.answer.passed)
             for one in self.drawn
@@ -155,19 +155,19 @@ class LabellingSession(Struct):
         return {one.answer.suite for one in self.drawn}
 
     def label(self, drawn: DrawnAnswer, verdict: LabelVerdict, note: str = "") -> Label:
-        """Add a label; it is durable when this returns.
+        """Add a label durably.
 
         Args:
             drawn: the answer.
-            verdict: of the person.
-            note: anything.
+            verdict: the person's verdict.
+            note: free text.
 
         Raises:
-            StoreError: it cannot be kept.
+            StoreError: the label cannot be stored.
         """
         together = [one for one in self.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]]
         earlier = [self.given[one.answer.item].time for one in together if one.answer.item in self.given]
-        time = max([self.clock(), *earlier])  # the clock of the machine that gave an earlier one may be ahead
+        time = max([self.clock(), *earlier])  # an earlier label may come from a machine whose clock is ahead
         found = [label_of(one, (self.run_id, self.person), verdict, note, time) for one in together]
         self.kept.add(found)
         self.given.update((one.item, one) for one in found)
@@ -177,18 +177,18 @@ class LabellingSession(Struct):
 def open_session(
     named: str, assertion: str | None, sample: int, seed: int, person: str, *, kept: LabelStore | None = None
 ) -> LabellingSession:
-    """The session of a person over a run.
+    """Open a person's labelling session on a run.
 
     Args:
         named: the run.
-        assertion: only answers of this assertion; None: of all.
+        assertion: draw only answers of this assertion; None: of all.
         sample: number of answers to draw.
-        seed: of the draw.
-        person: who labels.
-        kept: where labels are kept; None: in the files of the working directory's project.
+        seed: seed of the draw.
+        person: name of the person who labels.
+        kept: store of the labels; None: the files of the project in the working directory.
 
     Raises:
-        UsageError: there is no such run, or no judge graded its answers.
+        UsageError: the run does not exist, or no judge graded its answers.
         StoreError: the run, or a file of labels, cannot be read.
     """
     run = open_run(named, action="label")
@@ -200,13 +200,13 @@ def open_session(
 
 
 def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
-    """The labels of a person that count."""
+    """Return a person's labels that count, by item."""
     wanted = person_key(person)
     return {label.item: label for label in latest(labels).values() if label.person_key == wanted}
 
 
 def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict, note: str, time: str) -> Label:
-    """The label of a drawn answer. `source`: the id of the run, and the person."""
+    """Create the label of a drawn answer. `source`: the id of the run, and the person."""
     answer, (run_id, person) = drawn.answer, source
     return Label(
         case=answer.case,
@@ -228,7 +228,7 @@ def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict,
 
 
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:
-    """The label that counts of each answer and person: the one with the latest time, of two the one further down."""
+    """Return the label that counts for each (item, person): the latest, or the last in order of equally late ones."""
     return {(label.item, label.person_key): label for label in sorted(labels, key=lambda one: one.time)}
 
 
@@ -236,11 +236,11 @@ _NEEDED = ("case", "assertion", "label", "output_sha256", "rubric_sha256")
 
 
 def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The lines of a file, each with its number from 1.
+    """Yield the rows of a CSV file of labels, each with its line number.
 
     Raises:
-        UsageError: the file is no table, or columns are missing.
-        StoreError: it cannot be read.
+        UsageError: the file is not CSV, or columns are missing.
+        StoreError: the file cannot be read.
     """
     try:
         with refusals("read", path):
@@ -266,7 +266,7 @@ _DRAW = re.compile(r"sample (\d{1,9}) seed (-?\d{1,18})( of one assertion)?")
 
 
 class ImportedLines:
-    """Lines of an import, and the answers of the run that they are of."""
+    """Turns the rows of an import into labels of a run's answers."""
 
     def __init__(self, run_id: str, answers: Sequence[GradedAnswer]) -> None:
         self._run_id = run_id
@@ -275,10 +275,10 @@ class ImportedLines:
         self._draws: dict[tuple[Draw, str | None], dict[GradedAnswer, DrawnAnswer]] = {}
 
     def labels(self, row: Mapping[str, str], person: str) -> list[Label]:
-        """The labels of a line, one for each verdict of the judge on its answer.
+        """Return the labels of a row, one for each verdict of the judge on its answer.
 
         Raises:
-            ValueError: what is wrong with it.
+            ValueError: the row is invalid; the text says why.
         """
         case = _plain(row.get("case", ""))
         hashes = (row.get("output_sha256", "").strip(), row.get("rubric_sha256", "").strip())
@@ -305,7 +305,7 @@ class ImportedLines:
         return labels if drawn else [replace(one, probability=None, drawn_from=None) for one in labels]
 
     def _drawn(self, written: str, matching: Sequence[GradedAnswer]) -> dict[GradedAnswer, DrawnAnswer]:
-        """Those of the answers that were drawn."""
+        """Return those of the answers that are in the draw named by the column `draw`."""
         if not written:
             return {}
         found = _DRAW.fullmatch(written)
@@ -325,18 +325,18 @@ def _quoted(text: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name, whether a spreadsheet shows it guarded or without the guard."""
+    """Return a name without the guard of exports, even if a spreadsheet removed part of it."""
     return unguarded(name).removeprefix("'")
 
 
 class ImportedLabels(Struct, frozen=True):
-    """What was imported.
+    """Numbers of imported labels.
 
     Attributes:
         added: new labels.
-        known: labels that were there before.
-        empty: lines without a label.
-        not_drawn: of the new ones those of answers that were not drawn at random.
+        known: labels that existed before.
+        empty: rows without a label.
+        not_drawn: new labels of answers that were not drawn at random.
     """
 
     added: int
@@ -346,18 +346,18 @@ class ImportedLabels(Struct, frozen=True):
 
 
 def export_answers(session: LabellingSession, path: Path) -> None:
-    """Write the drawn answers, without the judge's verdicts, and with the labels that the person gave before.
+    """Write the drawn answers as CSV, without the judge's verdicts but with the person's earlier labels.
 
     Raises:
-        UsageError: the file is not named .csv, or it exists: it may hold labels that were not imported.
-        StoreError: it cannot be written.
+        UsageError: the file is not named .csv, or it exists and may hold labels that were not imported.
+        StoreError: the file cannot be written.
     """
     if path.suffix.lower() != ".csv":
         raise UsageError(f"cannot tell the format of {path}", "name it .csv")
     rows: list[dict[str, str]] = []
     for drawn in session.distinct:
         answer, label = drawn.answer, session.given.get(drawn.answer.item)
-        # none tells the verdict of the judge, as the number of answers with that verdict would
+        # no column may reveal the judge's verdict, as the number of answers with that verdict would
         row = {
             "case": answer.case,
             "assertion": answer.assertion,
@@ -387,15 +387,15 @@ def export_answers(session: LabellingSession, path: Path) -> None:
 
 
 def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
-    """Add the labels of a file to those of a run. If one is wrong, none is added.
+    """Add the labels in a CSV file to those of a run; if any row is invalid, add none.
 
     Args:
         named: the run.
-        path: of a file that was exported from it.
-        person: who labels where a line does not say.
+        path: a file exported from the run.
+        person: the person of rows without one.
 
     Raises:
-        UsageError: lines are wrong: the text names each of them.
+        UsageError: rows are invalid; the text names each of them.
         StoreError: a file cannot be read or written.
     """
     run = open_run(named, action="label")
@@ -422,7 +422,7 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
     before = latest(kept.read({one.suite for one in found.values()}))
     new = [one for which, one in found.items() if _is_new(one, before.get(which))]
     kept.add(new)
-    added = {(one.item[:-1], one.person_key): one for one in new}  # an answer with both verdicts is labelled once
+    added = {(one.item[:-1], one.person_key): one for one in new}  # count an answer with both verdicts once
     not_drawn = sum(one.probability is None for one in added.values())
     return ImportedLabels(len(added), lines_with_label - len(added), empty, not_drawn)
 

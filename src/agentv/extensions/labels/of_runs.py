@@ -1,4 +1,4 @@
-"""What labels add to runs, as the core asks for it: corrected rates, gates, and the labels that a run began with."""
+"""The port `LabelledRuns`: corrected rates, gates and ratings that labels add to runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS_CHANGED = "labels were changed after the run began and before it was resu
 
 
 def rated_trials(run: StoredRun) -> list[RatedTrial]:
-    """The trials of a run that passed or failed, in the order of their rows.
+    """Return the trials of a run that passed or failed, in the order of their rows.
 
     Raises:
         StoreError: the run cannot be read.
@@ -39,10 +39,10 @@ def rated_trials(run: StoredRun) -> list[RatedTrial]:
 
 
 class OfRuns(LabelledRuns):
-    """What labels add. Each part is imported at its first use: most repositories have no labels."""
+    """What labels add to runs. Imports are deferred to first use, since most repositories have no labels."""
 
     def before(self, suites: tuple[Suite, ...]) -> ReadLabels:
-        """Return the labels of the suites that run, if they decide it or there are any."""
+        """Return the labels of the suites to run, if a gate needs them or there are any."""
         root, gated = results_of(suites), any(map(has_gate, suites))
         if not gated and not (root / ".agentv" / "labels").is_dir():
             return ReadLabels()
@@ -54,9 +54,9 @@ class OfRuns(LabelledRuns):
         return found
 
     def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:
-        """Return the labels of suites, by their names; a file that cannot be read is a problem of them.
+        """Return the labels of the suites with these names; if a file cannot be read, `problem` says so.
 
-        Ratings of whole answers decide nothing, and are not in its hash.
+        Ratings of whole answers do not affect verdicts, so the hash leaves them out.
         """
         from agentv.store.labels import is_rating_line, labels_directory, labels_file, read_labels
 
@@ -75,14 +75,14 @@ class OfRuns(LabelledRuns):
             return ReadLabels(problem=str(error))
 
     def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:
-        """Return the latest rating of each person of the answers that a run has now."""
+        """Return each person's latest ratings of the current answers of a run."""
         from agentv.extensions.labels.labelling import LabelFiles
         from agentv.extensions.labels.ratings import ratings_of_run
 
         return ratings_of_run(run, kept or LabelFiles(root))
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
-        """Return the totals with corrected rates, where a judge graded. Rows are read only where labels exist."""
+        """Return the totals with corrected rates if judges graded the run. Rows are read only if there are labels."""
         from agentv.model.run.summary import CorrectedRates
 
         read = run.labels if run.labels is not None else self.of_suites(summary.by_suite, run.project)
@@ -102,7 +102,7 @@ class OfRuns(LabelledRuns):
         return replace(summary, corrected=found)
 
     def with_gates(self, summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:
-        """Return the totals with what the gates come to."""
+        """Return the totals with the results of the gates."""
         from agentv.extensions.labels.gates import GradedRun, gate_results
         from agentv.extensions.labels.run_rates import RunLabels
 

@@ -1,6 +1,6 @@
-"""Labels in the pages of `agentv view`: answers to label one at a time, ratings of any answer, and judges checked.
+"""Web API of labels for `agentv view`: answers to label one at a time, ratings of any answer, and checks of judges.
 
-Nothing tells what the judge said until all answers are labelled.
+The judge's verdicts stay hidden until all answers are labelled.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from agentv.web.answers import RefusedError
 from agentv.web.endpoints import Call, Endpoint, ProjectContext, declaring
 
 LONGEST_NOTE = 10_000
-"""Characters of a note."""
+"""Most characters of a note."""
 
 LARGEST_SAMPLE = 10_000
-"""Answers of a draw."""
+"""Most answers in a draw."""
 
 _DRAWS = 4
-"""Draws that are held: each has the texts of its answers."""
+"""Most draws held in memory, each with the texts of its answers."""
 
 Sample = Annotated[int, Meta(ge=1, le=LARGEST_SAMPLE)]
 
 
 class DrawQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which answers are labelled: the same draw as that of `agentv label`.
+    """The answers to label, drawn as `agentv label` draws them.
 
     Attributes:
-        run: its id.
-        assertion: only answers that this assertion graded; empty: all.
+        run: id of the run.
+        assertion: draw only answers that this assertion graded; empty: all.
         sample: number of answers to draw.
-        seed: of the draw.
+        seed: seed of the draw.
     """
 
     run: str
@@ -58,20 +58,20 @@ class QueueQuery(DrawQuery, frozen=True, forbid_unknown_fields=True):
     """A draw, and one of its answers.
 
     Attributes:
-        at: the id of an answer; empty: the first that has no label of this person.
+        at: id of an answer; empty: the first that this person has not labelled.
     """
 
     at: str = ""
 
 
 class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a person says of an answer.
+    """A person's label of an answer, as sent.
 
     Attributes:
-        id: of the answer, as the queue gives it.
-        verdict: whether it meets the criteria.
-        note: anything.
-        replaces: the time of the person's earlier label of this answer, as the queue gives it, or empty.
+        id: id of the answer, from the queue.
+        verdict: whether the answer meets the criteria.
+        note: free text.
+        replaces: time of the person's earlier label of this answer, from the queue; empty if there is none.
     """
 
     id: str
@@ -81,10 +81,10 @@ class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class GivenLabel(Struct, frozen=True):
-    """The label that a person gave an answer.
+    """A person's label of an answer, as stored.
 
     Attributes:
-        time: when.
+        time: time of labelling.
     """
 
     verdict: LabelVerdict
@@ -93,13 +93,13 @@ class GivenLabel(Struct, frozen=True):
 
 
 class AnswerToLabel(Struct, frozen=True):
-    """An answer, and what it is judged by.
+    """An answer, and the criteria to judge it by.
 
     Attributes:
-        id: the same for everybody and in every draw, as long as answer, rubric and judge stay.
+        id: the same for everyone and in every draw while the answer, the rubric and the judge do not change.
         retrieved: texts that were retrieved for the answer.
         reference: the expected output, or empty.
-        given: what this person said of it before; null: nothing.
+        given: this person's earlier label, or null.
     """
 
     id: str
@@ -114,19 +114,19 @@ class AnswerToLabel(Struct, frozen=True):
 
 
 class LabelQueue(Struct, frozen=True):
-    """One answer to label, and how far the person is.
+    """One answer to label, and the person's progress.
 
     Attributes:
-        run: its id.
-        person: who labels.
+        run: id of the run.
+        person: name of the person who labels.
         total: number of answers drawn.
-        left: how many of them have no label of this person.
-        place: of the answer among them, from 1; 0: all are labelled.
-        answer: null: all are labelled.
-        before: the id of the answer before; empty for the first.
-        after: the id of the next answer; empty for the last.
-        assertions: whose answers were drawn.
-        places: where the labels are kept.
+        left: number of them that this person has not labelled.
+        place: position of the answer among them, from 1; 0 if all are labelled.
+        answer: null if all are labelled.
+        before: id of the answer before; empty for the first.
+        after: id of the next answer; empty for the last.
+        assertions: assertions whose answers were drawn.
+        places: where the labels are stored.
     """
 
     run: str
@@ -142,11 +142,11 @@ class LabelQueue(Struct, frozen=True):
 
 
 class LabelSaved(Struct, frozen=True):
-    """A label that is durable.
+    """A label that has been stored durably.
 
     Attributes:
-        id: of the answer.
-        next: the next answer that has no label.
+        id: id of the answer.
+        next: the next answer without a label.
     """
 
     id: str
@@ -155,14 +155,19 @@ class LabelSaved(Struct, frozen=True):
 
 
 class LabelAgreement(Struct, frozen=True):
-    """On how many answers the person and the judge say the same, of those on which both say something."""
+    """Agreement of the person and the judge.
+
+    Attributes:
+        agreed: number of answers on which they agree.
+        of: number of answers with a label other than unsure.
+    """
 
     agreed: int
     of: int
 
 
 class LabelQueues:
-    """The answers of a project's runs as people label them. Draws are kept as long as the runs stay."""
+    """Labelling sessions of a project's runs. A draw is reused while its run does not change."""
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
@@ -170,10 +175,11 @@ class LabelQueues:
         self.lock = Lock()
 
     def session(self, query: DrawQuery, call: Call) -> LabellingSession:
-        """The session of who asks over a draw; to be called, and used to label, while `lock` is held.
+        """Return the caller's session on a draw. Hold `lock` while calling this and while labelling.
 
         Raises:
-            NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
+            NoSuchRunError, UsageError: the run or such answers do not exist.
+            StoreError: the run or the labels cannot be read.
         """
         person, kept = call.person, label_store(self._context, call)
         path = self._context.project.run(query.run)
@@ -190,7 +196,7 @@ class LabelQueues:
 
 
 def _id(drawn: DrawnAnswer) -> str:
-    """Made from everything that a label is of, except the judge's verdict."""
+    """Hash the item that a label applies to, without the judge's verdict."""
     return sha256(repr(drawn.answer.item[:-1]).encode()).hexdigest()[:32]
 
 
@@ -203,7 +209,7 @@ def _with_id(session: LabellingSession, wanted: str) -> DrawnAnswer:
 
 
 def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:
-    """The person's label of an answer; None without one, or if the judge's verdict was another then."""
+    """Return the person's label of an answer, or None if any drawn verdict of the judge on it is unlabelled."""
     items: Sequence[LabelItem] = [
         one.answer.item for one in session.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]
     ]
@@ -249,7 +255,7 @@ def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
 
 
 def label_store(context: ProjectContext, call: Call) -> LabelStore:
-    """Where labels and ratings of who asks are kept."""
+    """Return the store of the caller's labels and ratings."""
     return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
 
 
@@ -264,7 +270,7 @@ _judging = declaring(JUDGES, Endpoint)
 
 @_labelling("/api/labels/queue", query=QueueQuery, needs="label")
 def _answer_to_label(context: ProjectContext, call: Call) -> LabelQueue:
-    """An answer to label, without its grade."""
+    """Return an answer to label, without its grade."""
     query, queues = call.query, context.shared(LabelQueues)
     with queues.lock:
         session = queues.session(query, call)
@@ -273,21 +279,21 @@ def _answer_to_label(context: ProjectContext, call: Call) -> LabelQueue:
 
 @_labelling("/api/labels", method="POST", body=SaidLabel, needs="label")
 def _label(context: ProjectContext, call: Call) -> LabelSaved:
-    """Label an answer; it is durable before the answer is sent."""
+    """Label an answer. The label is stored durably before the response is sent."""
     said: SaidLabel = call.body
     queues = context.shared(LabelQueues)
     with queues.lock:
         session = queues.session(said, call)
         drawn = _with_id(session, said.id)
         label, note = _given(session, drawn), said.note.strip()
-        if label is None or (label.verdict, label.note) != (said.verdict, note):  # the same label again changes nothing
+        if label is None or (label.verdict, label.note) != (said.verdict, note):  # repeating a label changes nothing
             if (label.time if label else "") != said.replaces:
                 why = "this answer has no label of yours any more"
                 if label is not None:
                     why = f"you labelled this answer elsewhere meanwhile: {label.verdict}"
                 raise RefusedError(409, "labelled-meanwhile", f"{why}; look at it again")
             label = session.label(drawn, said.verdict, note)
-    # the next answer without a label, from the one after this on
+    # the next answer without a label, starting after this one
     left = {_id(one) for one in session.to_label}
     order = session.distinct
     at = [_id(one) for one in order].index(_id(drawn)) + 1
@@ -297,7 +303,7 @@ def _label(context: ProjectContext, call: Call) -> LabelSaved:
 
 @_labelling("/api/labels/agreement", method="POST", body=DrawQuery, needs="label")
 def _agreement(context: ProjectContext, call: Call) -> LabelAgreement:
-    """How often person and judge agree, once all answers of a draw are labelled."""
+    """Return how often person and judge agree, once all answers of a draw are labelled."""
     queues = context.shared(LabelQueues)
     with queues.lock:
         session = queues.session(call.body, call)
@@ -313,13 +319,13 @@ _THUMBS: dict[str, Thumb] = {"pass": "up", "fail": "down", "unsure": ""}
 
 
 class Rating(Struct, frozen=True):
-    """What a person thinks of an answer.
+    """A person's rating of an answer.
 
     Attributes:
-        output_sha256: of the answer, with whose case and suite it is found.
-        thumb: empty: neither.
-        comment: empty: none.
-        mine: whether it is of who asks.
+        output_sha256: hash of the answer, which with `suite` and `case` identifies it.
+        thumb: empty if there is none.
+        comment: empty if there is none.
+        mine: whether it is the caller's own.
     """
 
     suite: str
@@ -333,18 +339,19 @@ class Rating(Struct, frozen=True):
 
 
 class Ratings(Struct, frozen=True):
-    """The latest rating of each person of each answer; those taken back are left out."""
+    """Each person's latest rating of each answer, without withdrawn ones."""
 
     ratings: list[Rating]
 
 
 class SaidRating(Struct, frozen=True, forbid_unknown_fields=True):
-    """A rating as it is given.
+    """A rating to store.
 
     Attributes:
-        key: of the trial whose answer it is of.
-        output_sha256: of the answer that the person saw.
-        thumb, comment: both empty take an earlier rating back.
+        key: key of the trial whose answer is rated.
+        output_sha256: hash of the answer that the person saw.
+        thumb: empty for none.
+        comment: empty for none; without thumb and comment, an earlier rating is withdrawn.
     """
 
     key: str
@@ -358,7 +365,7 @@ _PATH = "/api/runs/{id}/ratings"
 
 @_rating(_PATH)
 def _ratings(context: ProjectContext, call: Call) -> Ratings:
-    """What people think of the answers of a run."""
+    """Return people's ratings of the answers of a run."""
     run = context.project.run(call.names["id"])
     check_files(run)
     wanted = person_key(call.person)
@@ -373,7 +380,7 @@ def _ratings(context: ProjectContext, call: Call) -> Ratings:
 
 @_rating(_PATH, method="POST", body=SaidRating, needs="label")
 def _rate(context: ProjectContext, call: Call) -> Ratings:
-    """Rate an answer; the rating is durable before this answers with all ratings of the run."""
+    """Rate an answer, store the rating durably, and return all ratings of the run."""
     said: SaidRating = call.body
     run = context.project.run(call.names["id"])
     check_files(run)
@@ -389,11 +396,11 @@ def _rate(context: ProjectContext, call: Call) -> Ratings:
 
 
 class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which judges.
+    """Selects the judges to check.
 
     Attributes:
-        run: that they graded; empty: by all labels of the project alone.
-        assertion: only the judge of this assertion; empty: of all.
+        run: id of the run that they graded; empty: check judges by all labels of the project alone.
+        assertion: check only the judge of this assertion; empty: of all.
     """
 
     run: str = ""
@@ -401,7 +408,7 @@ class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _state(context: ProjectContext, call: Call) -> str:
-    """All labels, and the files of the run."""
+    """Return a hash of all labels, and the state of the run's files."""
     labels = sha256(repr(label_store(context, call).read()).encode(errors="surrogatepass")).hexdigest()
     if not call.query.run:
         return labels
@@ -411,7 +418,7 @@ def _state(context: ProjectContext, call: Call) -> str:
 
 @_judging("/api/judges", query=JudgesQuery, state=_state, kept=True)
 def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
-    """How well judges agree with people: what `agentv judge check --json` prints."""
+    """Return how well judges agree with people, as `agentv judge check --json` prints it."""
     kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
     try:
         if not run:

@@ -1,10 +1,10 @@
-"""Draws of a judge's rates from their posterior, given labels by people. Everything said of a judge comes from them.
+"""Posterior draws of a judge's rates, given people's labels. Every number about a judge is computed from them.
 
-Three shares describe a judge and the people beside it: how often a person passes what the judge passes, how often a
-person passes what the judge fails, and how often the judge passes. Each has Jeffreys' prior, Beta(½, ½), and counts of
-its own, so that labels may be drawn with other probabilities from what the judge passed and from what it failed. Every
-other number is a function of the three, and its interval that of the function over the draws: no normal approximation,
-which fails at high pass rates and with few labels, and no division by zero.
+Three shares describe how a judge compares with people: how often a person passes what the judge passes, how often a
+person passes what the judge fails, and how often the judge passes. Each has Jeffreys' prior, Beta(½, ½), and its own
+counts, so labels may be drawn with different probabilities from what the judge passed and from what it failed. Every
+other number is a function of the three, and its interval is taken over the draws of that function. This needs no normal
+approximation, which fails at high pass rates and with few labels, and never divides by zero.
 
 Clustered observations, and labels of unequal weights, count with their effective sample size.
 """
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 Draws: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
 DRAWS = 40_000
-"""Draws of each share: the ends of an interval are then exact to about 0.1 points."""
+"""Draws of each share; with these, the ends of an interval are accurate to about 0.1 points."""
 
 LEVEL = 0.95
 JEFFREYS = 0.5
 
 
 class Estimated(Struct, frozen=True):
-    """A number with its interval."""
+    """An estimate with its 95% interval."""
 
     value: float
     interval: tuple[float, float]
 
     @property
     def low(self) -> float:
-        """Where the interval begins."""
+        """Lower end of the interval."""
         return self.interval[0]
 
     @property
     def high(self) -> float:
-        """Where it ends."""
+        """Upper end of the interval."""
         return self.interval[1]
 
     @property
@@ -55,23 +55,23 @@ class Estimated(Struct, frozen=True):
         return (self.high - self.low) / 2
 
     def at(self, value: float) -> Estimated:
-        """The same interval around another estimate, which it holds."""
+        """Return another estimate with this interval, widened to contain it if necessary."""
         return Estimated(value, (min(self.low, value), max(self.high, value)))
 
 
 class Counted(Struct, frozen=True):
-    """How many passed and how many failed, as effective sample sizes: they need not be whole."""
+    """Effective numbers of passes and failures, which need not be whole."""
 
     passed: float = 0.0
     failed: float = 0.0
 
     @property
     def total(self) -> float:
-        """Both together."""
+        """Effective sample size."""
         return self.passed + self.failed
 
     def drawn(self, chance: np.random.Generator, draws: int = DRAWS) -> Draws:
-        """Draws of the share that passes, which has Jeffreys' prior."""
+        """Draw the share of passes from its posterior with Jeffreys' prior."""
         return chance.beta(JEFFREYS + self.passed, JEFFREYS + self.failed, draws)
 
 
@@ -79,8 +79,8 @@ class Observation(Struct, frozen=True):
     """A pass or a failure.
 
     Attributes:
-        weight: above 0, such as how many trials it stands for, or one over its probability of being drawn.
-        cluster: observations with the same one are alike.
+        weight: above 0, such as the number of trials that it represents, or one over its probability of being drawn.
+        cluster: observations of the same cluster are correlated; None: a cluster of its own.
     """
 
     passed: bool
@@ -89,7 +89,7 @@ class Observation(Struct, frozen=True):
 
 
 def counted(observations: Iterable[Observation]) -> Counted:
-    """The effective number of passes and failures. An observation without a cluster is one of its own."""
+    """Return the effective numbers of passes and failures."""
     found = list(observations)
     if not found:
         return Counted()
@@ -100,19 +100,19 @@ def counted(observations: Iterable[Observation]) -> Counted:
     for place, one in enumerate(found):
         clusters.setdefault((place,) if one.cluster is None else one.cluster, []).append(one.passed)
     rate = estimated_rate([ClusterSum(len(members), sum(members)) for members in clusters.values()])
-    # clusters that each end alike still tell as much as one observation each, or less where some are larger
+    # a cluster is worth at least one observation, even if all in it agree; slightly less if clusters differ in size
     fewest = len(found) ** 2 / sum(len(members) ** 2 for members in clusters.values())
     effective = max(rate.effective, fewest) * kish / len(found)
     return Counted(share * effective, (1 - share) * effective)
 
 
 class JudgeCounts(Struct, frozen=True):
-    """What is known of a judge.
+    """Effective counts that describe a judge.
 
     Attributes:
         of_passed: labels of answers that the judge passed.
         of_failed: labels of answers that the judge failed.
-        verdicts: of the judge, on all answers of the run.
+        verdicts: the judge's verdicts on all answers of the run.
     """
 
     of_passed: Counted
@@ -121,14 +121,14 @@ class JudgeCounts(Struct, frozen=True):
 
 
 class JudgedAnswer(Struct, frozen=True):
-    """An answer of a run.
+    """An answer of a run with the verdicts of the judge and of people.
 
     Attributes:
         judge: whether the judge passes it.
-        person: whether people pass it; None: it has no label.
-        cluster: answers with the same one are alike; None: it is one of its own.
-        weight: how many trials it stands for.
-        per_label: trials that its label speaks for, for each of its own: more where fewer answers like it are labelled.
+        person: whether people pass it; None if it has no label.
+        cluster: answers of the same cluster are correlated; None: a cluster of its own.
+        weight: number of trials that it represents.
+        per_label: factor that makes its label also represent the unlabelled answers of its kind and verdict.
     """
 
     judge: bool
@@ -139,22 +139,22 @@ class JudgedAnswer(Struct, frozen=True):
 
     @property
     def label_weight(self) -> float:
-        """How many trials its label speaks for, up to a factor that all labels share."""
+        """Number of trials that its label represents, up to a factor common to all labels."""
         return self.weight * self.per_label
 
 
 def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
-    """What the answers of a run tell of a judge.
+    """Return the counts of a judge on the answers of a run.
 
-    In clusters the three shares err together, since a cluster that people pass is also one that the judge passes. So no
-    count is larger than the design effect of the corrected rate, by its linearization, leaves it.
+    Within clusters, the errors of the three shares are correlated, since a cluster that people pass is often one that
+    the judge passes. So each count is limited by the design effect of the corrected rate, obtained by linearization.
     """
     found = list(answers)
     return counts_within(found, design_effect([one.cluster for one in found], list(_influences(found))))
 
 
 def counts_within(answers: Sequence[JudgedAnswer], effect: float) -> JudgeCounts:
-    """What answers tell of a judge, where no count is larger than a design effect leaves it."""
+    """Return the counts of a judge, each limited by a design effect."""
 
     def labels(verdict: bool) -> list[Observation]:
         return [
@@ -172,7 +172,7 @@ def counts_within(answers: Sequence[JudgedAnswer], effect: float) -> JudgeCounts
 
 
 def counted_within(observations: Sequence[Observation], effect: float) -> Counted:
-    """Effective numbers of passes and failures, none larger than a design effect leaves it."""
+    """Return the effective numbers of passes and failures, limited by a design effect."""
     if not observations:
         return Counted()
     clustered = counted(observations)
@@ -182,14 +182,14 @@ def counted_within(observations: Sequence[Observation], effect: float) -> Counte
 
 
 def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float, float]]) -> float:
-    """How much more an estimate varies than that of observations without clusters; at least 1.
+    """Return the ratio of an estimate's variance to that without clusters, at least 1.
 
-    The variance of few clusters is known badly and is too small: it counts with Student's t and as many degrees of
-    freedom as there are clusters that matter, against those of observations without clusters.
+    With few clusters the variance is uncertain and underestimated. It is scaled by Student's t with the effective
+    number of clusters as degrees of freedom, relative to that of observations without clusters.
 
     Args:
-        clusters: of each observation; None: it is one of its own.
-        influences: by how much each observation moves the estimate, and the expected square of that.
+        clusters: cluster of each observation; None: a cluster of its own.
+        influences: influence of each observation on the estimate, and its expected square.
     """
     if all(one is None for one in clusters):
         return 1.0
@@ -207,9 +207,9 @@ def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float
 
 
 def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]]:
-    """By how much each answer moves the corrected rate, and the expected square of that.
+    """Yield each answer's influence on the corrected rate, and its expected square.
 
-    It is the linearization of the rate, by the judge's verdict on the answer and by its label.
+    The rate is linearized in the judge's verdict on the answer and in its label.
     """
     total = fsum(one.weight for one in answers)
     shares: dict[bool, tuple[float, float, float]] = {}
@@ -230,7 +230,7 @@ def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]
 
 
 def _for_few(variances: Collection[float]) -> float:
-    """By what to multiply a variance that is the sum of these: they are as good as some number of equal ones."""
+    """Return the small-sample factor for the sum of these variances, by their effective number."""
     from agentv.stats.intervals.means import t_quantile
 
     number = max(2.0, fsum(variances) ** 2 / fsum(one * one for one in variances))
@@ -238,7 +238,7 @@ def _for_few(variances: Collection[float]) -> float:
 
 
 class JudgeDraws(Struct, frozen=True):
-    """Draws of the three shares.
+    """Posterior draws of the three shares.
 
     Attributes:
         passed: P(person passes | judge passes).
@@ -252,8 +252,8 @@ class JudgeDraws(Struct, frozen=True):
 
     @classmethod
     def of(cls, counts: JudgeCounts, seed: int = 0, draws: int = DRAWS) -> JudgeDraws:
-        """Draws of what is known of a judge; the same seed gives the same draws."""
-        import numpy as np  # only what checks judges needs it
+        """Draw the shares from a judge's counts."""
+        import numpy as np  # deferred: only checks of judges need numpy
 
         chance = np.random.default_rng(seed)
         passed = counts.of_passed.drawn(chance, draws)
@@ -262,7 +262,7 @@ class JudgeDraws(Struct, frozen=True):
 
     @property
     def truth(self) -> Draws:
-        """The pass rate by people: the corrected one."""
+        """The pass rate by people, which is the corrected rate."""
         return self.rate * self.passed + (1 - self.rate) * self.failed
 
     @property
@@ -293,7 +293,7 @@ class JudgeDraws(Struct, frozen=True):
 
 
 def estimated(draws: Draws) -> Estimated:
-    """The median and the equal-tailed interval of draws."""
+    """Return the median and the equal-tailed interval of draws."""
     import numpy as np
 
     tail = (1 - LEVEL) / 2
@@ -302,9 +302,9 @@ def estimated(draws: Draws) -> Estimated:
 
 
 def even_sizes(wanted: int, available: Sequence[int]) -> list[int]:
-    """How many of `wanted` to take from each stratum: one from each in turn, as long as it has one left.
+    """Return how many of `wanted` items to take from each stratum, taking one from each in turn until it is used up.
 
-    A larger sample takes at least as many from each.
+    A larger `wanted` takes at least as many from each stratum.
     """
     sizes, left = [0] * len(available), min(wanted, sum(available))
     while left:
@@ -316,14 +316,14 @@ def even_sizes(wanted: int, available: Sequence[int]) -> list[int]:
 
 
 def with_label_weights(answers: Sequence[JudgedAnswer], kinds: Sequence[Hashable]) -> list[JudgedAnswer]:
-    """The answers of one judge, whose labels speak for all answers of their kind and verdict.
+    """Weight the labels of one judge's answers, so that they represent all answers of their kind and verdict.
 
-    Labels are drawn evenly from assertions, which need not have equally many answers: without weights, an assertion of
-    few answers would count as much as one of many.
+    Labels are drawn evenly from assertions, which may differ in their number of answers: without weights, an assertion
+    with few answers would count as much as one with many.
 
     Args:
         answers: with or without labels.
-        kinds: of each answer, such as its assertion.
+        kinds: kind of each answer, such as its assertion.
     """
     placed = list(zip(answers, kinds, strict=True))
     whole: dict[tuple[Hashable, bool], float] = {}
@@ -340,15 +340,15 @@ def with_label_weights(answers: Sequence[JudgedAnswer], kinds: Sequence[Hashable
 
 
 _UNUSABLE = 0.025
-"""Share of draws in which the judge is no better than chance, from which nothing can be corrected by it."""
+"""Share of draws with a judge no better than chance, above which its rates cannot be corrected."""
 
 
 def corrected_rate(counts: JudgeCounts, seed: int = 0, draws: int = DRAWS) -> Estimated:
-    """The pass rate by people, where the labelled answers are a random part of the run's.
+    """Estimate the pass rate by people if the labelled answers are a random sample of the run.
 
     Post-stratified by the judge's verdict: labels need only be random among the answers that the judge passed, and
-    among those that it failed. By simulation (`benchmarks/corrected_rates.py`) it covers what it promises, also at high
-    pass rates and with 20 labels, where normal approximations such as prediction-powered inference do not.
+    among those that it failed. In simulations (`benchmarks/corrected_rates.py`) the interval has its nominal coverage
+    even at high pass rates and with 20 labels, where normal approximations such as prediction-powered inference do not.
     """
     return estimated(JudgeDraws.of(counts, seed, draws).truth)
 
@@ -356,28 +356,28 @@ def corrected_rate(counts: JudgeCounts, seed: int = 0, draws: int = DRAWS) -> Es
 def transferred_rate(
     calibration: JudgeCounts, verdicts: Counted, seed: int = 0, draws: int = DRAWS
 ) -> Estimated | None:
-    """The pass rate by people, where the labels are of another run: it assumes that the judge errs as often in both.
+    """Estimate the pass rate by people from labels of another run, assuming that the judge errs equally often in both.
 
-    The rate is (p + TNR − 1) / (TPR + TNR − 1), p being the judge's pass rate in this run, with the errors of p, TPR
+    The rate is (p + TNR − 1) / (TPR + TNR − 1), where p is the judge's pass rate in this run, with the errors of p, TPR
     and TNR. Sources: W. J. Rogan, B. Gladen, "Estimating prevalence from the results of a screening test", American
     Journal of Epidemiology 107 (1978), 71–76; C. Lee et al., "How to correctly report LLM-as-a-judge evaluations",
     arXiv 2511.21140.
 
     Args:
-        calibration: the judge in the run with labels.
-        verdicts: of the judge in this run.
-        seed: of the draws.
-        draws: how many.
+        calibration: the judge's counts in the run with labels.
+        verdicts: the judge's verdicts in this run.
+        seed: seed of the draws.
+        draws: number of draws.
 
     Returns:
-        None: the labels do not show that the judge is better than chance.
+        The estimate, or None if the labels do not show that the judge is better than chance.
     """
     truth = transferred_draws(calibration, verdicts, seed, draws)
     return None if truth is None else estimated(truth)
 
 
 def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0, draws: int = DRAWS) -> Draws | None:
-    """The draws that `transferred_rate` describes; None as there."""
+    """Return the draws of `transferred_rate`, or None as it does."""
     import numpy as np
 
     judge = JudgeDraws.of(calibration, seed, draws)
@@ -392,7 +392,7 @@ def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0
 
 
 class ConfusionMatrix(Struct, frozen=True):
-    """Labelled answers by what the judge and what people say. A false pass: the judge passes what people fail."""
+    """Numbers of labelled answers by the judge's and people's verdict. A false pass is one that people fail."""
 
     true_passes: int = 0
     false_passes: int = 0
@@ -401,7 +401,7 @@ class ConfusionMatrix(Struct, frozen=True):
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> ConfusionMatrix:
-        """The matrix of (judge passes, person passes)."""
+        """Count pairs (judge passes, person passes)."""
         found = Counter(pairs)
         return cls(found[True, True], found[True, False], found[False, True], found[False, False])
 
@@ -412,13 +412,13 @@ class ConfusionMatrix(Struct, frozen=True):
 
 
 class JudgeAccuracy(Struct, frozen=True):
-    """How well a judge agrees with people, for the answers of the run that the labels were drawn from.
+    """How well a judge agrees with people on the answers of the run from which labels were drawn.
 
     Attributes:
-        tpr: share of what people pass that the judge passes; None: no labelled answer passes.
-        tnr: share of what people fail that the judge fails; None: no labelled answer fails.
+        tpr: share of what people pass that the judge passes; None if no labelled answer passes.
+        tnr: share of what people fail that the judge fails; None if no labelled answer fails.
         accuracy: share of answers on which both agree.
-        kappa: Cohen's; None where people, or the judge, say the same of all answers: chance then explains everything.
+        kappa: Cohen's kappa; None if people, or the judge, give all answers the same verdict: chance then explains it.
     """
 
     tpr: Estimated | None
@@ -428,9 +428,9 @@ class JudgeAccuracy(Struct, frozen=True):
 
 
 def judge_accuracy(counts: JudgeCounts) -> JudgeAccuracy:
-    """How well a judge agrees with people. Weighted by the judge's rate: labels need not be drawn in proportion to it.
+    """Estimate how well a judge agrees with people, with labels weighted by the judge's pass rate.
 
-    The accuracy is the weighted share of labels, as that of every judge beside it, of which differences are taken.
+    The accuracy is the weighted share of right verdicts, consistent with `accuracy_difference`.
     """
     of_passed, of_failed = counts.of_passed, counts.of_failed
     draws = JudgeDraws.of(counts)
@@ -445,7 +445,7 @@ def judge_accuracy(counts: JudgeCounts) -> JudgeAccuracy:
 
 
 def _share_right(counts: JudgeCounts) -> float | None:
-    """Weighted share of labels that the judge agrees with; None: a verdict that it gave has no label."""
+    """Return the weighted share of labels with which the judge agrees, or None if one of its verdicts has no label."""
     verdicts = counts.verdicts
     sides = (
         (verdicts.passed, counts.of_passed, counts.of_passed.passed),
@@ -457,14 +457,14 @@ def _share_right(counts: JudgeCounts) -> float | None:
 
 
 def majority(labels: Iterable[bool]) -> bool | None:
-    """What more than half of the labels say; None: a tie, or no label."""
+    """Return the verdict of more than half of the labels, or None if there is a tie or no label."""
     found = list(labels)
     passes = sum(found)
     return None if 2 * passes == len(found) else 2 * passes > len(found)
 
 
 def mean_pairwise_agreement(units: Iterable[Collection[bool]]) -> float | None:
-    """Share of pairs of labels of one answer that agree; None: no answer has two labels."""
+    """Return the share of pairs of labels of one answer that agree, or None if no answer has two labels."""
     agreed = pairs = 0
     for unit in units:
         size, passes = len(unit), sum(unit)

@@ -1,6 +1,6 @@
-"""Ratings of whole answers: what people think of any answer of a run, judged or not.
+"""Ratings of whole answers by people, whether a judge graded the answer or not.
 
-A rating is of a text: the same answer to the same case of a suite shares it, whatever target or prompt gave it.
+A rating applies to the text: equal answers to the same case of a suite share it, whatever target or prompt gave them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.rows.reading import read_lines_as
 
 Answer = tuple[str, str, str]
-"""A suite, the id of a case, and the hash of an answer to it."""
+"""A suite, a case id, and the hash of an answer."""
 
 
 class RatedAnswer(Struct, frozen=True):
-    """An answer of a run. `key`: of its trial."""
+    """An answer of a run, read from a row. `key` is that of its trial."""
 
     key: str
     test_id: str
@@ -40,26 +40,26 @@ class RatedAnswer(Struct, frozen=True):
 
     @property
     def name(self) -> Answer:
-        """What its ratings are found by."""
+        """The key of its ratings."""
         return self.suite, self.test_id, answer_sha256(self.output or "")
 
 
 def as_in_rows(text: str) -> bytes:
-    """A text as rows contain it."""
+    """Encode a text as it appears in rows."""
     return without_breaks(msgspec.json.encode(text))
 
 
 _answer_in = msgspec.json.Decoder(RatedAnswer).decode
 _BEGINNING = re.compile(rb'\{"test_id":"(?:[^"\\]|\\.)*","suite":"(?:[^"\\]|\\.)*"')
-"""How a row begins: with its case."""
+"""The beginning of a row, which names its case and suite."""
 
 
 def answers_of(run: Path, wanted: Callable[[bytes], bool]) -> list[RatedAnswer]:
-    """The answers that a run has now: of a trial that was done again, the newest.
+    """Return the current answers of a run: for a repeated trial, the newest.
 
     Args:
-        run: its directory.
-        wanted: whether the line of a row is looked at: all of a trial must be, or none.
+        run: directory of the run.
+        wanted: whether to decode the line of a row; must give the same result for all rows of a trial.
 
     Raises:
         StoreError: its rows cannot be read.
@@ -72,11 +72,11 @@ def answers_of(run: Path, wanted: Callable[[bytes], bool]) -> list[RatedAnswer]:
 
 
 def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
-    """The latest rating of each person of the answers that a run has now, without those that were taken back.
+    """Return each person's latest ratings of the current answers of a run, without withdrawn ones.
 
     Args:
-        run: its directory.
-        kept: where ratings are kept.
+        run: directory of the run.
+        kept: store of the ratings.
 
     Raises:
         StoreError: its rows, or the ratings, cannot be read.
@@ -96,18 +96,18 @@ def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
 
 
 def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: str, kept: LabelStore) -> Label:
-    """Add a rating, which replaces an earlier one of the person; it is durable when this returns.
+    """Add a rating durably; it replaces the person's earlier one.
 
     Args:
-        answer: as `RatedAnswer.name`.
-        said: `pass` for a thumb up, `fail` for one down, `unsure` for neither, and a comment. Neither thumb nor comment
-            takes an earlier rating back.
-        person: who rates.
-        run_id: of the run in which the answer is seen.
-        kept: where ratings are kept.
+        answer: key of the answer, as `RatedAnswer.name`.
+        said: `pass` for thumb up, `fail` for thumb down or `unsure` for none, and a comment. No thumb and no comment
+            withdraws an earlier rating.
+        person: name of the person who rates.
+        run_id: id of the run in which the person saw the answer.
+        kept: store of the ratings.
 
     Raises:
-        StoreError: it cannot be kept.
+        StoreError: the rating cannot be stored.
     """
     suite, case, output_sha256 = answer
     own = [one for one in _latest(kept.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)]
@@ -119,11 +119,11 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
 
 
 class RatingSession(Struct):
-    """All answers of a run, each text once, and what people think of them.
+    """The answers of a run, each text once, and people's ratings of them.
 
     Attributes:
-        answers: each with a trial that gave it, in the order of the eval files.
-        given: the ratings of each answer.
+        answers: key of each answer → a trial that gave it, in the order of the eval files.
+        given: key of each rated answer → its ratings.
     """
 
     run_id: str
@@ -133,15 +133,15 @@ class RatingSession(Struct):
     given: dict[Answer, list[Label]]
 
     def own(self, answer: Answer) -> Label | None:
-        """The rating of the person, or None."""
+        """Return the person's own rating of an answer, or None."""
         wanted = person_key(self.person)
         return next((one for one in self.given.get(answer, ()) if one.person_key == wanted), None)
 
     def rate(self, answer: Answer, verdict: LabelVerdict, comment: str) -> None:
-        """Rate an answer; that is durable when this returns.
+        """Rate an answer durably.
 
         Raises:
-            StoreError: it cannot be kept.
+            StoreError: the rating cannot be stored.
         """
         own, rating = self.own(answer), rate(answer, (verdict, comment), self.person, self.run_id, self.kept)
         others = [one for one in self.given.get(answer, ()) if one is not own]
@@ -149,10 +149,10 @@ class RatingSession(Struct):
 
 
 def open_ratings(named: str, person: str) -> RatingSession:
-    """The answers of a run for a person to rate; a run that is in progress, as far as it is.
+    """Open a person's rating session on a run; an unfinished run has the answers given so far.
 
     Raises:
-        UsageError: there is no such run, or it has no answer.
+        UsageError: the run does not exist, or it has no answers.
         StoreError: the run, or a file of labels, cannot be read.
     """
     run = open_run(named, action="label", partial=True)
@@ -172,6 +172,6 @@ def _of(rating: Label) -> Answer:
 
 
 def _latest(ratings: Iterable[Label]) -> Iterable[Label]:
-    """The latest rating of each person of each answer, whatever order git or a server left them in."""
+    """Return each person's latest rating of each answer, by time: git or a server may have reordered the lines."""
     by_time = sorted(ratings, key=lambda one: one.time)
     return {(_of(one), one.person_key): one for one in by_time}.values()

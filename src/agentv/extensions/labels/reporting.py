@@ -1,4 +1,4 @@
-"""`agentv judge check` and `agentv judge compare`, as text for people and as JSON for programs."""
+"""Text and JSON output of `agentv judge check` and `agentv judge compare`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NONE = "-"
 
 
 def render_judge_comparison(found: JudgeComparison) -> str:
-    """A block for each assertion, then what the calls cost."""
+    """Render a block for each assertion, then the cost of the calls."""
     blocks = ["\n".join(_assertion(one, found.margin)) for one in found.assertions]
     calls = "no new calls: all verdicts were stored"
     if found.new_calls:
@@ -133,12 +133,12 @@ def _cost(usd: float | None) -> str:
 
 
 def json_of(found: object) -> str:
-    """Results of a command as one JSON object, whose keys are the names of their fields; what is not known is null."""
+    """Return results as a JSON object with a key for each field; unknown values are null."""
     return json.dumps(to_builtins(found), ensure_ascii=False, indent=2)
 
 
 def judge_comparison_json(found: JudgeComparison) -> str:
-    """The same as one JSON object; what is not known is null."""
+    """Return a comparison of judges as a JSON object; unknown values are null."""
     assertions = [
         {
             "assertion": one.assertion,
@@ -169,7 +169,7 @@ _NOT_DRAWN = "no label was drawn at random from this run, so that TPR, TNR and a
 
 
 def render_judge_check(found: JudgeCheck) -> str:
-    """A block for each judge."""
+    """Render a block for each judge."""
     return "\n\n".join("\n".join(_judge(one, found.run)) for one in found.judges)
 
 
@@ -216,11 +216,11 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
 
 
 _TRUSTED = 0.8
-"""Of the answers that people pass, and of those that they fail, the share on which a judge must say the same."""
+"""Share of the answers that people pass, and of those that they fail, on which a trusted judge agrees with them."""
 
 
 def _headline(found: CheckedJudge) -> str:
-    """How far the judge can be trusted, by the labelled answers."""
+    """Return a sentence on how far the judge can be trusted, by the labelled answers."""
     matrix, who = found.matrix, "people" if found.counts.people > 1 else "you"
     good, bad = matrix.true_passes + matrix.false_failures, matrix.false_passes + matrix.true_failures
     wrongs = [
@@ -238,7 +238,7 @@ def _headline(found: CheckedJudge) -> str:
 
 
 def _certainty(found: CheckedJudge, run: str | None) -> Iterator[str]:
-    """Warnings about few labels, and about a verdict of the judge that no label is beside: its errors are not known."""
+    """Yield warnings about few labels, and about a verdict of the judge that no labelled answer has."""
     matrix = found.matrix
     if not matrix.total:
         return
@@ -316,12 +316,12 @@ def _interval(found: Estimated) -> str:
 
 
 def judge_check_json(found: JudgeCheck) -> str:
-    """The same as one JSON object."""
+    """Return a check of judges as a JSON object."""
     return json_of(judge_check_content(found))
 
 
 def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
-    """What the JSON object says; what cannot be estimated is null."""
+    """Return the content of that JSON object; values that cannot be estimated are null."""
     judges = [_judge_json(one, found.run) for one in found.judges]
     content: dict[str, Json] = to_builtins({"run": found.run, "judges": judges})
     return content

@@ -1,8 +1,8 @@
-"""Pass rate of a run by people, where the verdicts of some of its trials depend on a judge and those of others do not.
+"""Pass rate of a run by people, if only some of its verdicts depend on a judge.
 
-The run is its parts: trials that checks alone decide, and for each judge the trials that its grade decides. The rate is
-the sum over the parts of share × rate. The shares have Jeffreys' prior, as the rate of those decided has; the rate of
-a judge's trials is the corrected one (`posterior`), or, by labels of other runs, the transferred one (`corrected`).
+A run consists of parts: the trials decided by checks alone, and for each judge the trials decided by its grade. The
+rate is the sum over the parts of share × rate. The shares and the rate of the decided trials have Jeffreys' prior. The
+rate of a judge's trials is the corrected one or, with labels of other runs, the transferred one (`posterior`).
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import combined, counts
 
 _SHARES, _NEXT = 2, 101
-"""What keeps the draws of shares and of further judges apart from those of the first judge."""
+"""Seeds that keep the draws of shares and of further judges independent of those of the first judge."""
 
 
 class JudgedPart(Struct, frozen=True):
-    """The trials whose verdicts one judge decides.
+    """The trials whose verdicts are decided by one judge.
 
     Attributes:
-        answers: of these trials.
-        calibration: the judge in other runs, whose errors are taken to be the same here; None: `answers` have labels.
+        answers: the answers of these trials.
+        calibration: counts of the judge in other runs, assumed to err equally here; None if `answers` have labels.
     """
 
     answers: Sequence[JudgedAnswer]
@@ -63,12 +63,12 @@ class JudgedPart(Struct, frozen=True):
 
 
 class RunParts(Struct, frozen=True):
-    """The trials of a run.
+    """The trials of a run, by what decides their verdicts.
 
     Attributes:
-        judged: those that judges decide; a judge's part has at least one answer.
-        decided: those whose verdicts are the same whatever a judge says.
-        always_judged: no trial can be decided without a judge, so that there is no share of such.
+        judged: trials decided by judges; each part has at least one answer.
+        decided: trials whose verdicts do not depend on a judge.
+        always_judged: whether every trial needs a judge, so that the share of decided trials is 0, not estimated.
     """
 
     judged: Sequence[JudgedPart]
@@ -77,11 +77,11 @@ class RunParts(Struct, frozen=True):
 
 
 def run_rate_draws(parts: RunParts) -> Draws | None:
-    """Draws of the pass rate by people; None: labels of other runs do not show that a judge is better than chance.
+    """Draw the pass rate by people, or return None if labels of other runs do not show a judge better than chance.
 
-    With one judge on which every verdict depends, they are those of `corrected_rate`, or of `transferred_rate`.
+    If every verdict depends on the same judge, the draws are those of `corrected_rate` or `transferred_rate`.
     """
-    import numpy as np  # only runs with labels need it
+    import numpy as np  # deferred: only runs with labels need numpy
 
     effect = _design_effect(parts)
     rates: list[Draws] = []
@@ -97,7 +97,7 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
         rates.append(found)
     if len(rates) == 1 and parts.always_judged:
         return rates[0]
-    rates = [np.resize(one, DRAWS) for one in rates]  # where a judge may be worse than chance there are fewer
+    rates = [np.resize(one, DRAWS) for one in rates]  # `transferred_draws` drops draws with a judge worse than chance
     chance = np.random.default_rng([0, _SHARES])
     sizes = [[Observation(True, one.cluster, one.weight) for one in part.answers] for part in parts.judged]
     if not parts.always_judged:
@@ -114,16 +114,16 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
 
 
 def _design_effect(parts: RunParts) -> float:
-    """How much more the rate varies than that of trials without clusters, by its linearization; at least 1.
+    """Return the ratio of the rate's variance to that without clusters, by linearization, at least 1.
 
-    As in `posterior`, with a stratum for each verdict of each judge, and one for the trials that are decided.
+    Computed as in `posterior`, with a stratum for each verdict of each judge, and one for the decided trials.
     """
     observed: list[JudgedAnswer | Observation] = [one for part in parts.judged for one in part.answers]
     observed += parts.decided
     if all(one.cluster is None for one in observed):
         return 1.0
     total = fsum(one.weight for one in observed)
-    # each answer with the rate of its stratum, and what its label adds to the error of that
+    # each answer with the rate of its stratum, and its label's contribution to the error of that rate
     found: list[tuple[JudgedAnswer | Observation, float, float]] = []
     for part in parts.judged:
         for verdict in (True, False):
@@ -159,11 +159,11 @@ class RatedTrial(Struct, frozen=True):
     """A trial that passed or failed.
 
     Attributes:
-        case: its file and id.
+        case: eval file and id of the case.
         judged: the answer, once for each assertion that a judge graded.
-        decided_by: the one among them whose label decides the verdict; None: the verdict stands whatever labels say.
-        alone: no other assertion counts.
-        problem: why it is not known what a label makes of the verdict.
+        decided_by: the one of `judged` whose label decides the verdict; None if labels cannot change the verdict.
+        alone: whether no other assertion counts.
+        problem: why the effect of a label on the verdict is unknown, or None.
     """
 
     part: Part
@@ -177,7 +177,7 @@ class RatedTrial(Struct, frozen=True):
 
 
 def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
-    """A finished trial of a run; None: it neither passed nor failed."""
+    """Return a trial of a run that passed or failed, or None for any other."""
     if result.status not in ("passed", "failed"):
         return None
     trial = result.trial
@@ -212,7 +212,7 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
 
 
 def _asks(score: Score) -> bool:
-    """Whether a judge has a part in the grade, or may have: a set within a set does not say what it holds."""
+    """Whether a judge takes part in the grade, or may: a nested set does not list its assertions."""
     details = score.grade.details
     scores = details.get("scores")
     inner = scores if isinstance(scores, list | tuple) else ()
@@ -224,9 +224,10 @@ def _asks(score: Score) -> bool:
 
 
 def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool] | None:
-    """Whether the trial passes if people fail what these judged, and if they pass it; None if unknown.
+    """Return whether the trial passes if people fail, and if they pass, the answer by these assertions.
 
-    A label that says what the judge says leaves the judge's grade, and any other one is a score of 0 or 1.
+    A label that agrees with the judge keeps the judge's grade; any other sets the score to 0 or 1. None if the verdict
+    of the trial cannot be recomputed from its scores.
     """
     scores, threshold = result.scores, result.trial.threshold
     found = combined(scores, threshold)
@@ -246,7 +247,7 @@ def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool]
 
 
 JudgeModel = tuple[str, str]
-"""The model and the prompt of a judge: it may grade by several assertions."""
+"""The model and the prompt of a judge, which several assertions may share."""
 
 NOTHING_JUDGED = "no trial passed or failed"
 NOT_BETTER = "the labels do not show that the judge is better than chance"
@@ -256,9 +257,9 @@ class RunLabels(Struct, frozen=True):
     """The labels that count for the judges of a run.
 
     Attributes:
-        drawn: of answers of the run: judge → answer and verdict → person → whether it passes.
-        elsewhere: of answers of other runs, by the same judge and a rubric of this run.
-        any: judges with a label for their assertion, whatever it is of.
+        drawn: labels of answers of the run: judge → (answer, judge's verdict) → person → whether it passes.
+        elsewhere: judge → labels of answers of other runs, by the same judge and a rubric of this run.
+        any: judges with any label of their assertion, whether it counts or not.
     """
 
     drawn: Mapping[JudgeKey, Mapping[VerdictKey, Mapping[str, bool]]]
@@ -267,7 +268,7 @@ class RunLabels(Struct, frozen=True):
 
     @classmethod
     def of(cls, trials: Iterable[RatedTrial], labels: Sequence[Label], run: str) -> RunLabels:
-        """The labels that count, sorted by the judges of these trials, which are all of the run."""
+        """Select the labels that count for the judges of a run's trials. `trials` must be all trials of the run."""
         current = list(latest(labels).values())
         answers = by_judge(trials)
         drawn, elsewhere, some = {}, {}, set()
@@ -289,12 +290,12 @@ class RunLabels(Struct, frozen=True):
 
 
 def by_judge(trials: Iterable[RatedTrial]) -> dict[JudgeKey, list[CheckedAnswer]]:
-    """The judged answers of trials, by their judges."""
+    """Group the judged answers of trials by judge."""
     return grouped((one for trial in trials for one in trial.judged), lambda one: one.judge)
 
 
 def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRates:
-    """The corrected rates of the trials of a run."""
+    """Return the corrected rates of a run's trials."""
     answers = by_judge(trials)
     rates = tuple(_assertion_rate(judge, found, labels) for judge, found in answers.items())
     checked = {found[0].name for judge, found in answers.items() if labels.counts_for(judge)}
@@ -319,14 +320,14 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
 
 
 def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate | str:
-    """The corrected rate of trials, which may be a part of a run, or why it cannot be computed."""
+    """Return the corrected rate of a run's trials or some of them, or why it cannot be computed."""
     if not trials:
         return NOTHING_JUDGED
     problem = next((trial.problem for trial in trials if trial.problem is not None), None)
     if problem is not None:
         return problem
     judges: dict[JudgeModel, list[CheckedAnswer]] = {}
-    # each case counts once, as in the pass rate, however many of its samples were judged
+    # each case counts once, as in the pass rate, whatever its number of samples
     samples = Counter((one.part, one.case) for one in trials)
     usual = len(trials) / len(samples)
     weights = [usual / samples[one.part, one.case] for one in trials]
@@ -356,9 +357,9 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate |
 
 
 def labelled_part(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgedPart, int]:
-    """The answers of one judge with their labels, or else those of other runs, and how many answers are labelled.
+    """Return one judge's answers with their labels or those of other runs, and the number of labelled answers.
 
-    Its labels speak for all answers of their assertion and verdict.
+    The labels represent all answers of their assertion and verdict.
     """
     judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
     judged = with_label_weights(judged, [one.judge for one in answers])
@@ -371,7 +372,7 @@ def labelled_part(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[
 
 
 def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
-    """An assertion or a rubric of one judge without a label, so that nothing is known of its grades there, or None."""
+    """Return an assertion or a rubric of one judge that lacks labels, as `unlabelled_part`, or None."""
     found = distinct(answers)
     of_run = {(one.judge, one.key[2]) for one in found if one.verdict_key in labels.drawn.get(one.judge, {})}
     judges = {one.judge for one in found}

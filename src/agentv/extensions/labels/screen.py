@@ -1,4 +1,4 @@
-"""Screens of `agentv label`: one answer each, and the key that labels or rates it."""
+"""Terminal screens of `agentv label`, each with an answer and the keys that label or rate it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RATING_KEYS = "1 good · 0 bad · c comment · Enter next · b back · q quit"
 
 
 class Terminal(Struct, frozen=True):
-    """Where answers are shown and keys are read; tests give another one."""
+    """Output and key input; tests replace them."""
 
     show: Callable[[str], None] = click.echo
     clear: Callable[[], None] = click.clear
@@ -30,7 +30,7 @@ class Terminal(Struct, frozen=True):
 
 
 def label_all(session: LabellingSession, terminal: Terminal | None = None) -> None:
-    """Show the answers that have no label yet, until all have one or the person quits."""
+    """Show the unlabelled answers one by one, until all are labelled or the person quits."""
     terminal = terminal or Terminal()
     order = session.to_label
     place, last = 0, ""
@@ -55,7 +55,7 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         elif key in ("n", "c"):
             notes[place] = terminal.line("note").strip()
         else:
-            # what the judge said stays hidden, since the person may still go back
+            # the judge's verdict stays hidden, since the person may still go back
             label = session.label(drawn, VERDICTS[key], note)
             last = f"saved {one_line(label.case)}: {label.verdict}"
             place += 1
@@ -64,7 +64,7 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
 
 
 def rate_all(session: RatingSession, terminal: Terminal | None = None) -> None:
-    """Show all answers, from the first that the person has not rated, until the last or the person quits."""
+    """Show the answers one by one, starting at the first unrated one, until the last or the person quits."""
     terminal = terminal or Terminal()
     order = list(session.answers)
     place = next((at for at, answer in enumerate(order) if session.own(answer) is None), 0)
@@ -105,7 +105,7 @@ _THUMBS: dict[LabelVerdict, str] = {"pass": "good", "fail": "bad", "unsure": ""}
 
 
 def _key(terminal: Terminal, known: Collection[str]) -> str:
-    """One of the keys; end of input quits."""
+    """Read one of the known keys; `q` also stands for the end of input."""
     while True:
         try:
             key = terminal.key().lower()
@@ -123,14 +123,13 @@ def _key(terminal: Terminal, known: Collection[str]) -> str:
 def _screen(
     heads: Sequence[str], texts: Iterable[tuple[str, str]], said: Iterable[str], asked: tuple[str, str], columns: int
 ) -> str:
-    """Lines above the texts, the texts, what was said of them, and a question with its keys."""
+    """Join headings, titled texts, earlier labels, and a question with its keys."""
     shown = (f"{name.upper()}\n{_indented(text, max(20, columns - 2))}" for name, text in texts if text)
     question = "\n".join(filter(None, asked))
     return "\n\n".join(filter(None, (*heads, *shown, "\n".join(filter(None, said)), question)))
 
 
 def _indented(text: str, width: int) -> str:
-    """The text, wrapped at spaces."""
     from textwrap import wrap
 
     lines: list[str] = []
