@@ -29,7 +29,7 @@ from agentv.model.suite.configured import (
     MOST_TURNS,
     AgentCheck,
     CheckOutcome,
-    KeyFact,
+    KeyVariables,
     ListedProvider,
     ListedTarget,
     TargetsListing,
@@ -107,7 +107,7 @@ def _listed(entry: InventoryEntry, found: Inventory) -> ListedTarget:
     marks += [(f"judge of {one.name}", one.judge) for one in found.entries]
     # variables that are set, or that must be: not those that the author sets, nor optional ones
     keys = (
-        KeyFact(one.names, one.found, one.missing or one.found is not None)
+        KeyVariables(one.names, one.found, one.missing or one.found is not None)
         for one in (entry.spec.variables if entry.spec else ())
         if one.found or one.missing
     )
@@ -154,14 +154,14 @@ def _uncallable(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
     if entry.spec is not None:
         first = entry.spec.missing[0]
         return CheckOutcome("failed", None, "no-api-key", f"{first.names[0]} is not set", how_to_set(first))
-    lacking = next((key for key in target.keys if key.found is None), KeyFact(("a variable",)))
+    lacking = next((key for key in target.keys if key.found is None), KeyVariables(("a variable",)))
     name = lacking.names[0]
     return CheckOutcome("failed", None, "unset-environment", f"{name} is not set", how_to_set(Variable("", (name,))))
 
 
 def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
     facts = tuple(
-        KeyFact(one.names, next((name for name in one.names if env.get(name, "").strip()), None))
+        KeyVariables(one.names, next((name for name in one.names if env.get(name, "").strip()), None))
         for one in shape_of(provider.settings).from_environment.values()
         if one.required
     )

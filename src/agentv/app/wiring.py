@@ -209,7 +209,7 @@ class Connections:
         if key not in self._checks:
             self._kept.append(suite)
             files = suite.graders
-            if files is None or not (files.digests or files.starts):
+            if files is None or not (files.digests or files.starts_programs):
                 self._checks[key] = None
             else:
                 self._checks[key] = SuiteFiles(files, self.imported, directories_of_targets(suite))

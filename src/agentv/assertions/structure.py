@@ -17,7 +17,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches, spent_on
 from agentv.model.run.rubric import Rubric
 from agentv.model.run.trial import Score
-from agentv.model.run.verdict import ZERO_HINT, Combined, combined, counts, excludes_nothing, passes_gate
+from agentv.model.run.verdict import ZERO_HINT, Combined, always_passes, combined, counts, passes_gate
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S
 from agentv.model.values.response import Failure
@@ -82,7 +82,7 @@ class AssertSet(DeclaredAssertion):
             yield Issue(("assert_",), message)
         if self.aggregator is not None:
             yield from self._aggregator_issues(self.aggregator)
-        if excludes_nothing(self.threshold, self.assert_):
+        if always_passes(self.threshold, self.assert_):
             message = "with threshold: 0, every answer passes this set"
             yield Issue(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
 

@@ -103,7 +103,7 @@ def first_request(trial: Trial) -> TargetRequest:
     """Return the first request of a trial."""
     if not is_conversation(trial):
         return request_of(trial, trial.case.input)
-    asked = trial.case.flow.shown(transcript_of(trial, ()), turns_of(trial)[0].input)
+    asked = trial.case.flow.messages_for(transcript_of(trial, ()), turns_of(trial)[0].input)
     return request_of(trial, asked, 1 if trial.case.has_turns else None)
 
 
@@ -173,7 +173,7 @@ class _Conversation(Struct):
     async def send(self, turn: Turn, number: int) -> Failure | None:
         """Send a turn, then keep and grade its answer; return a Failure if there is none or it cannot be graded."""
         trial, run_context = self.trial, self.run_context
-        self.sent = trial.case.flow.shown(self.transcript, turn.input)
+        self.sent = trial.case.flow.messages_for(self.transcript, turn.input)
         self.calls += 1
         started = run_context.clock.monotonic()
         answer = await ask(trial, run_context, self.sent, number if self.trial.case.has_turns else None, self.work)

@@ -440,8 +440,8 @@ def trial_key(trial: Trial) -> str:
     if suite.env_sha256:
         facts += f"\0{suite.env_sha256}"
     link = suite.links.get(trial.case.id) if suite.links else None
-    if link is not None and link.story:
-        facts += f"\0{link.story}"
+    if link is not None and link.predecessors_sha256:
+        facts += f"\0{link.predecessors_sha256}"
     if trial.alpha is not None:
         facts += f"\0until decided, {trial.alpha}"
     if trial.case.prompt_id is not None:

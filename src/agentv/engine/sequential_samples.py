@@ -58,7 +58,7 @@ class SequentialSampler(Struct):
         Args:
             trials: pending trials; samples of a case are consecutive.
         """
-        for (case, early), group in groupby(trials, key=lambda trial: (_case(trial), trial.in_turn)):
+        for (case, early), group in groupby(trials, key=lambda trial: (_case(trial), trial.is_sequential)):
             if not early:
                 yield from group
                 continue
@@ -75,7 +75,7 @@ class SequentialSampler(Struct):
         from agentv.stats.samples.deciding import rule_of, stopped_by
 
         trial = result.trial
-        if not trial.in_turn:
+        if not trial.is_sequential:
             return result, None
         case = _case(trial)
         if not result.reused:

@@ -308,7 +308,7 @@ class Workers(Struct):
         """Record results; return the next sample of the same case if its samples are sequential and one is needed."""
         following: Trial | None = None
         for result in results:
-            if not result.trial.in_turn:
+            if not result.trial.is_sequential:
                 self.state.add(result)
             else:
                 last, following = self.sampler.after(result)

@@ -69,13 +69,13 @@ _FOR_URLS = str.maketrans("+/", "-_")
 
 REDACTED = "[redacted]"
 
-_LEFT = frozenset({"code", "trace", "logs"})
+_NOT_REDACTED = frozenset({"code", "trace", "logs"})
 """Fields that are not redacted: `code` is a word of the program, and the work of agents is redacted when stored."""
 
-_OF_CASE = (
+_CASE_FIELDS = (
     *("id", "vars", "prompt_id", "cluster_key", "cluster", "metadata", "tags", "conversation_id", "expected_output"),
 )
-_OF_RESULT = (
+_RESULT_FIELDS = (
     *("output", "input", "error", "messages", "metadata", "context", "response_metadata", "turns", "retries", "notes"),
     *("thoughts", "finish_reason"),
 )
@@ -115,7 +115,7 @@ class Redactor:
                 text = text.replace(form, REDACTED)
         return text
 
-    def stretches(self, text: str) -> list[tuple[int, int]]:
+    def spans_in(self, text: str) -> list[tuple[int, int]]:
         """Return the positions of secrets in a text as (start, end), where end is exclusive."""
         found = [form for form in self._forms if form in text]
         return [one.span() for one in re.finditer("|".join(map(re.escape, found)), text)] if found else []
@@ -130,7 +130,7 @@ class Redactor:
         return replace(found, message=self.redact(found.message), hint=self.redacted(found.hint), notes=notes)
 
     def redacted(self, value: T) -> T:
-        """Return a value with all its texts redacted, except fields that hold words of the program, such as a status.
+        """Return a value with all its texts redacted, except in the fields of `_NOT_REDACTED`.
 
         The value is a struct of the model, a tuple, plain data or a string.
         """
@@ -140,7 +140,7 @@ class Redactor:
         if isinstance(value, tuple):
             made = tuple(map(self.redacted, value))
         elif isinstance(value, Struct):
-            fields = [name for name in value.__struct_fields__ if name not in _LEFT]
+            fields = [name for name in value.__struct_fields__ if name not in _NOT_REDACTED]
             made = replace(value, **{name: self.redacted(getattr(value, name)) for name in fields})
             if isinstance(made, AskedJudge) and made.rubric != value.rubric:  # type: ignore[attr-defined]  # as `made`
                 made = replace(made, rubric_sha256=sha256(made.rubric.encode()).hexdigest())
@@ -153,14 +153,14 @@ class Redactor:
         trial, case = result.trial, result.trial.case
         turns = tuple(replace(turn, expected_output=self.redacted(turn.expected_output)) for turn in case.turns)
         suite = replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path))
-        case = replace(case, turns=turns, **{name: self.redacted(getattr(case, name)) for name in _OF_CASE})
+        case = replace(case, turns=turns, **{name: self.redacted(getattr(case, name)) for name in _CASE_FIELDS})
         target = replace(trial.target, name=self.redact(trial.target.name))
         variant = trial.variant and replace(trial.variant, name=self.redact(trial.variant.name))
         made = replace(
             result,
             trial=replace(trial, suite=suite, case=case, target=target, variant=variant),
             scores=tuple(map(self._score, result.scores)),
-            **{name: self.redacted(getattr(result, name)) for name in _OF_RESULT},
+            **{name: self.redacted(getattr(result, name)) for name in _RESULT_FIELDS},
         )
         if made.output == result.output:
             return made

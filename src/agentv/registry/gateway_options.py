@@ -55,7 +55,7 @@ class GatewaySettings(ProviderSettings):
         if protocol is None or self.gateway is False:
             return None
         base_url, api_key = getattr(self, "base_url", None), getattr(self, "api_key", None)
-        return ModelUpstream.known_to(protocol, env, base_url, api_key, self.faults)
+        return ModelUpstream.from_settings(protocol, env, base_url, api_key, self.faults)
 
     def fault_issues(self) -> Iterable[Issue]:
         """Return the problems of `faults`."""

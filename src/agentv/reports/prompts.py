@@ -7,7 +7,7 @@ from difflib import unified_diff
 from textwrap import wrap
 
 from agentv.model.suite.exam import DESCRIPTION
-from agentv.model.suite.library import ListedPrompt, Promotion, PromptDiff, ShownPrompt, TextDifference, called
+from agentv.model.suite.library import ListedPrompt, Promotion, PromptDiff, ShownPrompt, TextDifference, display_name
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import (
@@ -76,7 +76,7 @@ def changed(prompt: ListedPrompt) -> Cell:
         return ("partly unreadable: see doctor", "wrong")
     if prompt.last is not None and not prompt.compared:
         return ("unknown", "dim")
-    return (listed([called(change.path) for change in prompt.changes], NAMED), None)
+    return (listed([display_name(change.path) for change in prompt.changes], NAMED), None)
 
 
 def totals(prompts: Sequence[ListedPrompt]) -> str:
@@ -98,7 +98,7 @@ def listed_data(prompt: ListedPrompt, here: str) -> dict[str, Json]:
         "status": prompt.status,
         "edited": prompt.edited,
         "last": exam_row_json(prompt.last),
-        "changes": [{"path": called(one.path), "kind": one.kind} for one in prompt.changes]
+        "changes": [{"path": display_name(one.path), "kind": one.kind} for one in prompt.changes]
         if prompt.compared
         else None,
         "unreadable": prompt.wrong,
@@ -139,10 +139,10 @@ def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
         "tags": ", ".join(shown.tags),
         **{key: str(text) for key, text in rest.items()},
         "place": shown_from(shown.listed.directory, here),
-        "rests on": ", ".join(map(called, shown.texts)),
+        "rests on": ", ".join(map(display_name, shown.texts)),
         "cases": ", ".join(shown.cases),
         "queries": queries,
-        "changed": ", ".join(f"{called(one.path)} ({one.kind})" for one in shown.listed.changes),
+        "changed": ", ".join(f"{display_name(one.path)} ({one.kind})" for one in shown.listed.changes),
     }
     names = {name: one_line(name, 20) for name, text in facts.items() if text}
     column = max(map(cells, names.values()))
@@ -206,7 +206,7 @@ def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
         for path in sorted(done.evidence.recorded.keys() | done.evidence.now.keys()):
             before, now = done.evidence.recorded.get(path), done.evidence.now.get(path)
             digests = (one[:12] if one else "-" for one in (before, now))
-            yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(called(path))}"
+            yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(display_name(path))}"
 
 
 def promotions_data(done: Iterable[Promotion], *, here: str) -> list[Json]:
@@ -245,7 +245,7 @@ def compared_with(found: PromptDiff) -> str:
 
 def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
     """The diff of one text, or a line that says why it cannot be shown."""
-    name = one_line(called(one.path))
+    name = one_line(display_name(one.path))
     before = f"{name} ({when(found.exam_row)})" if one.kind != "added" else "/dev/null"
     after = name if one.kind != "removed" else "/dev/null"
     if one.lost:
@@ -291,7 +291,7 @@ def differences_data(found: PromptDiff) -> dict[str, Json]:
         "sitting": exam_row_json(found.exam_row),
         "differences": [
             {
-                "path": called(one.path),
+                "path": display_name(one.path),
                 "kind": one.kind,
                 "before": _text(one.before) if one.before is not None else None,
                 "after": _text(one.after) if one.after is not None else None,

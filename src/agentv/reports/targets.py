@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from agentv.model.suite.configured import (
     MOST_TURNS,
     CheckOutcome,
-    KeyFact,
+    KeyVariables,
     ListedProvider,
     ListedTarget,
     TargetsListing,
@@ -104,7 +104,7 @@ def _no_facts(*, finds_keys: bool) -> Cell:
     return ("the variable of its provider" if finds_keys else "needs none", "dim")
 
 
-def _facts(keys: Iterable[KeyFact]) -> Cell:
+def _facts(keys: Iterable[KeyVariables]) -> Cell:
     lacking = [" or ".join(key.names) for key in keys if key.found is None]
     if lacking:
         return (f"{', '.join(lacking)} not set", "failed")

@@ -17,7 +17,7 @@ from agentv.errors import StoreError
 from agentv.model.run.labels import Label
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 
 LABELS = "labels"
 _MARKER = re.compile(rb"<{7}|={7}\s|>{7}|\|{7}")
@@ -28,7 +28,7 @@ _Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A line of a file; without the keys of `_OF_JUDGES` it is a rating."""
+    """A line of a file; without the keys of `_JUDGE_KEYS` it is a rating."""
 
     case: _Name
     output_sha256: _Sha256
@@ -49,11 +49,11 @@ class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
 
 _decode = msgspec.json.Decoder(_LabelLine).decode
 
-_OF_JUDGES = ("rubric_sha256", "assertion", "judge_model", "prompt_sha256", "judge_pass")
+_JUDGE_KEYS = ("rubric_sha256", "assertion", "judge_model", "prompt_sha256", "judge_pass")
 """Keys of a line that a rating lacks."""
 
 _RENAMED = {"label": "verdict", "judge_model": "model", "judge_pass": "judge_passed"}
-_OF_LABELS = {name: _RENAMED.get(name, name) for name in _LabelLine.__struct_fields__}
+_ATTRIBUTES = {name: _RENAMED.get(name, name) for name in _LabelLine.__struct_fields__}
 """Key of a line → attribute of `Label`."""
 
 
@@ -108,7 +108,7 @@ def _canonical(line: bytes) -> bytes:
 
 def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> None:
     """Append text that may depend on the current content of a file, under a lock."""
-    with refusals("write", path):
+    with as_store_error("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123  # a descriptor
@@ -160,8 +160,8 @@ def is_rating_line(line: bytes) -> bool:
 
 def label_line(label: Label) -> bytes:
     """Return the line of a label, without a line end."""
-    left_out = _OF_JUDGES if label.is_rating else ()
-    return to_json(_LabelLine(**{name: getattr(label, of) for name, of in _OF_LABELS.items() if name not in left_out}))
+    left_out = _JUDGE_KEYS if label.is_rating else ()
+    return to_json(_LabelLine(**{name: getattr(label, of) for name, of in _ATTRIBUTES.items() if name not in left_out}))
 
 
 def label_in(line: bytes) -> Label:
@@ -171,11 +171,11 @@ def label_in(line: bytes) -> Label:
         ValueError: the line is not a label.
     """
     found = _decode(line)
-    unset = [name for name in _OF_JUDGES if getattr(found, name) is UNSET]
-    if unset and len(unset) < len(_OF_JUDGES):
+    unset = [name for name in _JUDGE_KEYS if getattr(found, name) is UNSET]
+    if unset and len(unset) < len(_JUDGE_KEYS):
         raise ValueError(f"Object missing required field `{unset[0]}`")
     values: dict[str, Any] = {"rubric_sha256": "", "assertion": ""} if unset else {}
-    values |= {of: getattr(found, name) for name, of in _OF_LABELS.items() if name not in unset}
+    values |= {of: getattr(found, name) for name, of in _ATTRIBUTES.items() if name not in unset}
     return Label(**values)
 
 

@@ -20,13 +20,13 @@ from agentv.store.files.directory import (
     is_being_written,
     read_document,
 )
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 
-_LAST = (RUN, JOURNAL)
+_DELETED_LAST = (RUN, JOURNAL)
 """Files to delete last: an interrupted removal can be repeated while `run.json` exists; the journal holds the lock."""
 
-_OWN = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, VIEWED, *_LAST})
-_LEFTOVER = re.compile(rf"\.({'|'.join(map(re.escape, sorted(_OWN)))})(\.\d+)?\.new")
+_OWN_FILES = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, VIEWED, *_DELETED_LAST})
+_LEFTOVER = re.compile(rf"\.({'|'.join(map(re.escape, sorted(_OWN_FILES)))})(\.\d+)?\.new")
 """Temporary files of a process that was killed while replacing a file."""
 
 _IGNORE = ".gitignore"
@@ -73,18 +73,18 @@ def remove_run(path: Path) -> tuple[str, ...]:
     check_removable(path)
     if is_being_written(path):
         raise StoreError(f"cannot delete {path}: it is still being written")
-    with refusals("delete", path):
-        left = _emptied(path)
+    with as_store_error("delete", path):
+        left = _remove_own_files(path)
         if not left:
             path.rmdir()
     return left
 
 
-def _emptied(run: Path) -> tuple[str, ...]:
+def _remove_own_files(run: Path) -> tuple[str, ...]:
     """Remove the files of a run, and return the names of what is left."""
     names = os.listdir(run)  # noqa: PTH208
     own = [name for name in names if _is_own(name) and ((run / name).is_symlink() or not (run / name).is_dir())]
-    for name in sorted(own, key=lambda name: (name in _LAST, name == JOURNAL, name)):
+    for name in sorted(own, key=lambda name: (name in _DELETED_LAST, name == JOURNAL, name)):
         (run / name).unlink()
     left = sorted({*names} - {*own})
     if left == [_IGNORE] and (run / _IGNORE).read_bytes() == b"*\n":  # created with the run
@@ -94,4 +94,4 @@ def _emptied(run: Path) -> tuple[str, ...]:
 
 
 def _is_own(name: str) -> bool:
-    return name in _OWN or _LEFTOVER.fullmatch(name) is not None
+    return name in _OWN_FILES or _LEFTOVER.fullmatch(name) is not None

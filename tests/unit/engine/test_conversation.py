@@ -186,10 +186,10 @@ def test_a_window_leaves_out_a_result_whose_call_it_does_not_show():
     call = Message("assistant", "", tool_calls=(ToolCall("look", {}),))
     spoken = [Message("system", "s"), Message("user", "q"), call, Message("tool", "found"), Message("assistant", "a")]
     turn = (Message("user", "next"),)
-    whole = Flow().shown(spoken, turn)
+    whole = Flow().messages_for(spoken, turn)
     assert [one.role for one in whole] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    shown = [one.role for one in Flow(window_size=2).shown(spoken, turn)]
+    shown = [one.role for one in Flow(window_size=2).messages_for(spoken, turn)]
     assert shown == [*("system", "assistant", "tool", "assistant"), "user"]
     spoken.append(Message("assistant", "b"))
-    assert [one.text for one in Flow(window_size=2).shown(spoken, turn)] == ["s", "a", "b", "next"]
-    assert [one.text for one in Flow(window_size=1).shown(spoken, turn * 3)] == ["s", "next", "next", "next"]
+    assert [one.text for one in Flow(window_size=2).messages_for(spoken, turn)] == ["s", "a", "b", "next"]
+    assert [one.text for one in Flow(window_size=1).messages_for(spoken, turn * 3)] == ["s", "next", "next", "next"]

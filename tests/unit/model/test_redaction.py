@@ -85,7 +85,7 @@ def test_no_encoding_of_a_secret_stays(secret, around):
         clean = redactor.redact(f"[{told}]")
         assert "[redacted]" in clean
         assert told not in clean
-        assert redactor.stretches(f"[{told}]")
+        assert redactor.spans_in(f"[{told}]")
         assert redactor.found_in(json.dumps({"output": told}, ensure_ascii=False).encode())
 
 
@@ -101,7 +101,7 @@ def test_a_part_of_a_secret_is_ordinary_text(secret, text):
     redactor = Redactor([secret])
     assert redactor.redact(text) == text
     assert redactor.redact(f"{text} {secret}.") == f"{text} [redacted]."
-    assert redactor.stretches(f"{text} {secret}.") == [(len(text) + 1, len(text) + 1 + len(secret))]
+    assert redactor.spans_in(f"{text} {secret}.") == [(len(text) + 1, len(text) + 1 + len(secret))]
     assert not redactor.found_in(text.encode())
     assert not redactor.found_in(secret[1:].encode())
     assert not redactor.found_in(secret[:-1].encode())
@@ -135,7 +135,7 @@ def test_what_is_wrong_in_a_file_is_said_without_secrets(redactor):
 def test_without_secrets_nothing_is_looked_at():
     redactor = Redactor()
     assert not redactor
-    assert redactor.stretches(TOLD) == []
+    assert redactor.spans_in(TOLD) == []
     assert redactor.redacted(TargetResponse(TOLD, context=CONTEXT)) == TargetResponse(TOLD, context=CONTEXT)
     assert not redactor.found_in(b"anything")
     value = {"a": [SECRET]}

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from agentv.model.suite.configured import (
     AgentCheck,
     CheckOutcome,
-    KeyFact,
+    KeyVariables,
     ListedProvider,
     ListedTarget,
     TargetsListing,
@@ -15,9 +15,16 @@ from agentv.reports.targets import render_targets, targets_data
 
 FILE = "/repo/.agentv/targets.yaml"
 MINI = ListedTarget(
-    "mini", "openai", "gpt-5-mini", (FILE, 2), ("default target",), (KeyFact(("OPENAI_API_KEY",), "OPENAI_API_KEY"),)
+    "mini",
+    "openai",
+    "gpt-5-mini",
+    (FILE, 2),
+    ("default target",),
+    (KeyVariables(("OPENAI_API_KEY",), "OPENAI_API_KEY"),),
 )
-SONNET = ListedTarget("sonnet", "anthropic", "claude-sonnet-5", (FILE, 6), ("judge of mini",), (KeyFact(("A", "B")),))
+SONNET = ListedTarget(
+    "sonnet", "anthropic", "claude-sonnet-5", (FILE, 6), ("judge of mini",), (KeyVariables(("A", "B")),)
+)
 OPENAI = ListedProvider("openai", "Asks OpenAI.", "openai:gpt-5-mini", MINI.keys)
 LISTING = TargetsListing(FILE, (MINI, SONNET), (OPENAI,), (ListedProvider("echo", "Answers.", "echo"),))
 
@@ -67,14 +74,14 @@ def test_what_is_missing_is_said_with_what_to_do():
 
 
 def test_without_a_key_it_says_where_keys_go():
-    keyless = replace(OPENAI, keys=(KeyFact(("OPENAI_API_KEY",)),))
+    keyless = replace(OPENAI, keys=(KeyVariables(("OPENAI_API_KEY",)),))
     page = render_targets(TargetsListing(None, (), (keyless,)), here="/repo")
     assert "No key is set. Set keys in the environment or in a .env file, such as OPENAI_API_KEY=…" in page
 
 
-@pytest.mark.parametrize("targets", [(), (replace(MINI, keys=(KeyFact(("MY_KEY",), "MY_KEY"),)),)])
+@pytest.mark.parametrize("targets", [(), (replace(MINI, keys=(KeyVariables(("MY_KEY",), "MY_KEY"),)),)])
 def test_where_a_key_is_set_nothing_says_that_none_is(targets):
-    halves = (KeyFact(("AZURE_API_KEY",), None if targets else "AZURE_API_KEY"), KeyFact(("AZURE_ENDPOINT",)))
+    halves = (KeyVariables(("AZURE_API_KEY",), None if targets else "AZURE_API_KEY"), KeyVariables(("AZURE_ENDPOINT",)))
     page = render_targets(TargetsListing(None, targets, (replace(OPENAI, keys=halves),)), here="/repo")
     assert "No key is set" not in page
 

@@ -24,7 +24,7 @@ from agentv.authoring.source.nearest import did_you_mean, nearest_first
 from agentv.engine.plan import Plan, PlanSettings, compares, draw, every_case
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.redaction import SHORTEST
-from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
+from agentv.model.run.verdict import ZERO_HINT, always_passes
 from agentv.model.suite.suite import DEFAULT_WORKERS, Suite, TargetSpec
 from agentv.model.values.formatting import plural
 
@@ -76,7 +76,7 @@ def prepare(settings: EvalSettings) -> Prepared:
         read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
         check_exports(settings.exports, settings.out, {os.path.realpath(path) for path in read})
     diagnostics, zero = loaded.diagnostics, settings.threshold
-    if zero is not None and any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
+    if zero is not None and any(always_passes(zero, case.assertions) for suite in suites for case in suite.cases):
         what = "with --threshold 0 every answer passes"
         diagnostics = (Diagnostic("zero-threshold", what, severity="warning", hint=ZERO_HINT), *diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):

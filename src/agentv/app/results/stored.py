@@ -21,9 +21,9 @@ from agentv.store.files.directory import (
     SUMMARY,
     holds_run,
     is_being_written,
+    missing_record_message,
     read_document,
     results_directory,
-    without_record,
 )
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.rows.reading import places_in_order, read_placed_rows, replaced_lines
@@ -184,4 +184,4 @@ def _with_record(run: Path) -> Path:
     """Return the run, or raise if it has no `run.json`."""
     if (run / RUN).is_file():
         return run
-    raise UsageError(without_record(run), f"restore {RUN}, or give another run by its id")
+    raise UsageError(missing_record_message(run), f"restore {RUN}, or give another run by its id")

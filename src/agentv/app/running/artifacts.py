@@ -134,7 +134,7 @@ def redacted_stream(data: bytes, redactor: Redactor) -> bytes:
     for joined in joined_texts(objects, _place):
         if len(joined.pieces) == 1:
             continue
-        for first, last in redactor.stretches(joined.text):
+        for first, last in redactor.spans_in(joined.text):
             inside = joined.inside(first, last)
             for number, piece in enumerate(inside if len(inside) > 1 else ()):
                 changes.add(piece, Change(first, last, "" if number else REDACTED))

@@ -34,8 +34,8 @@ from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACE
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import SpentLine, is_spent_line, verified
 from agentv.store.journal.journal import Journal
-from agentv.store.rows.reading import RowHead, is_of_interrupted, read_rows, replaced_rows, row_in
-from agentv.store.totals.summary import RunCounts, take_summary
+from agentv.store.rows.reading import RowHead, is_interrupted_row, read_rows, replaced_rows, row_in
+from agentv.store.totals.summary import RunCounts, remove_summary
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget import BudgetLimiter
@@ -200,7 +200,7 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
 
     prepared, index = run.prepared, run.directory.path / INDEX
     journal.load_answers()
-    summary_keys = take_summary(run.directory)
+    summary_keys = remove_summary(run.directory)
     rerun, chosen = prepared.settings.rerun, prepared.chosen
     if rerun is not None and chosen is None:
         chosen = frozenset(trial.key for trial in prepared.plan)
@@ -217,7 +217,7 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
         results = dict.fromkeys(keys)
         return results
 
-    superseded = journal.take_up(must_rerun, planned)
+    superseded = journal.retire_rows(must_rerun, planned)
     root = root_of(prepared.suites)
     for row in read_rows(index):
         run.totals.add_row(row)
@@ -384,7 +384,7 @@ def interrupted_trials(run: Path, pending: Container[str]) -> dict[str, Interrup
             trial.cost_usd = total_cost(trial.cost_usd, call.cost_usd)
     counted = {*found}  # rows of these trials include the same calls
     for _, line in read_lines(run / HISTORY):
-        row = row_in(line) if is_of_interrupted(line) else None
+        row = row_in(line) if is_interrupted_row(line) else None
         if row is not None and row.key in pending and row.key not in counted:
             trial = found.setdefault(row.key, InterruptedTrial())
             trial.cost_usd = total_cost(trial.cost_usd, row.cost_usd)

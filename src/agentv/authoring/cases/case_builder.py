@@ -23,7 +23,7 @@ from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.files import without_home
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report, Result
-from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
+from agentv.model.run.verdict import ZERO_HINT, always_passes
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
 from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
 from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
@@ -110,8 +110,8 @@ class CaseBuilder:
         if parts.messages is None or not (parts.graded or context.authored.show_only):
             return ()
         if keys.threshold is None:
-            self._notes.ungated = self._notes.ungated or excludes_nothing(0.0, parts.entries)
-        elif excludes_nothing(keys.threshold, parts.entries):
+            self._notes.ungated = self._notes.ungated or always_passes(0.0, parts.entries)
+        elif always_passes(keys.threshold, parts.entries):
             message = "with threshold: 0, every answer passes this case"
             reading.report.warning("zero-threshold", case.node.items["threshold"], message, hint=ZERO_HINT)
         made = self._case(case, parts, parts.messages, reading)

@@ -71,7 +71,7 @@ def homes_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
     """The directories in which a command looks for modules, by its environment or its own assignments."""
     searches = (search, *_own_assignments(command))
     directories = _directories(command.cwd, _words(command))
-    return tuple(dict.fromkeys(home for one in searches for cwd in directories for home in one.homes(cwd)))
+    return tuple(dict.fromkeys(home for one in searches for cwd in directories for home in one.module_directories(cwd)))
 
 
 def _own_assignments(command: Command) -> Iterator[SearchPaths]:
@@ -84,7 +84,7 @@ def _own_assignments(command: Command) -> Iterator[SearchPaths]:
 
 def _program_directories(command: Command, search: SearchPaths) -> Iterator[tuple[str, ...]]:
     for one in (search, *_own_assignments(command)):
-        yield one.programs_in(command.cwd)
+        yield one.program_directories(command.cwd)
 
 
 def searches_unknown(command: Command) -> bool:

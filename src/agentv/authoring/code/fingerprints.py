@@ -87,7 +87,7 @@ def digests_behind(
             if seen is not None:
                 seen.note(path, digest)
     if seen is not None:
-        seen.starts = seen.starts or any(True for _ in commands_of(options))
+        seen.starts_programs = seen.starts_programs or any(True for _ in commands_of(options))
         if is_unfollowed(options, search):
             seen.unfollowed[getattr(options, "label", str)()] = None
     return tuple(found)

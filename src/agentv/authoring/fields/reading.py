@@ -29,7 +29,7 @@ from agentv.authoring.source.nearest import HINTS, MEANT, did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.values.message import is_none
+from agentv.model.values.message import is_broken_file
 from agentv.model.values.values import Span, lazy_pattern
 from agentv.ports import Reader
 from agentv.registry.types import Provider, Registry
@@ -318,7 +318,7 @@ class Reading(Struct, frozen=True):
             return "missing-file", f"cannot be read: {error.strerror}"
         if is_lfs_pointer(data.decode(errors="replace")):
             return "lfs-pointer", "is a Git LFS pointer, not the picture itself"
-        if is_none(path, data):
+        if is_broken_file(path, data):
             return "bad-value", "is empty" if not data else "is not a picture, despite its name"
         return "", ""
 

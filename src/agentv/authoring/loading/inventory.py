@@ -17,7 +17,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.authoring.targets.target import USE_TARGET
 from agentv.errors import Diagnostic
-from agentv.model.suite.configured import KeyFact
+from agentv.model.suite.configured import KeyVariables
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.values import Span
 from agentv.templating import environment_names, has_placeholder
@@ -47,7 +47,7 @@ class InventoryEntry(Struct, frozen=True):
     span: Span | None
     judge: str | None = None
     settings: frozenset[str] = frozenset()
-    named: tuple[KeyFact, ...] = ()
+    named: tuple[KeyVariables, ...] = ()
     lacks: tuple[Diagnostic, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
 
@@ -113,7 +113,7 @@ def _entry(name: str, registry: TargetRegistry, reading: Reading) -> InventoryEn
         span=spec.span if spec and USE_TARGET not in node.items else span_of(node.at),
         judge=_text(registry.judge_of(name)) or None,
         settings=frozenset(node.items),
-        named=tuple(KeyFact((one,), one if env.get(one) else None) for one in dict.fromkeys(_mentioned(node))),
+        named=tuple(KeyVariables((one,), one if env.get(one) else None) for one in dict.fromkeys(_mentioned(node))),
         lacks=tuple(one for one in own.diagnostics if one not in problems),
         problems=problems,
     )

@@ -203,7 +203,7 @@ def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Readi
     protocol: ModelProtocol | None = getattr(settings, "model_protocol", None)
     if found is not None or protocol is None or not reading.spares or getattr(settings, "gateway", None) is False:
         return found
-    return ModelUpstream.known_to(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
+    return ModelUpstream.from_settings(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
 
 
 def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:

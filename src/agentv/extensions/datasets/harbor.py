@@ -24,7 +24,7 @@ from agentv.authoring.source.nodes import NOWHERE, MapNode, mapping, node_of
 from agentv.errors import UsageError
 from agentv.extensions.datasets.cases import sendable
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
-from agentv.model.suite.workspace import SYSTEM
+from agentv.model.suite.workspace import SYSTEM_DIRECTORIES
 from agentv.model.values.values import Span
 
 _FILE = "task.toml"
@@ -158,7 +158,7 @@ class _Task:
 
     def _made(self, found: _Environment) -> dict[str, Any]:
         environment = self._part("environment")
-        confined = not found.needs_container and PurePosixPath(found.workdir).parts[1] not in SYSTEM
+        confined = not found.needs_container and PurePosixPath(found.workdir).parts[1] not in SYSTEM_DIRECTORIES
         image = environment.get("docker_image")
         docker = {"image": image} if image else {"context": self._path("environment")}
         mounts = {f"/{name}": f"{_PLACE}/{name}" for name in ("tests", "logs", "solution")}

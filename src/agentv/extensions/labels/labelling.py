@@ -21,7 +21,7 @@ from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdi
 from agentv.model.values.formatting import timestamp
 from agentv.reports.csv_rows import guarded, unguarded
 from agentv.reports.text import one_line
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 from agentv.store.labels import append_labels, labels_directory, labels_file, read_labels, read_labels_and_ratings
 
 
@@ -243,7 +243,7 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         StoreError: the file cannot be read.
     """
     try:
-        with refusals("read", path):
+        with as_store_error("read", path):
             text = path.read_text(encoding="utf-8-sig", errors="strict")
     except UnicodeDecodeError as error:
         raise StoreError(f"cannot read {path}: it is not UTF-8; save it as CSV in UTF-8") from error
@@ -377,7 +377,7 @@ def export_answers(session: LabellingSession, path: Path) -> None:
         rows.append(row)
     text = io.StringIO()
     csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
-    with refusals("write", path):
+    with as_store_error("write", path):
         try:
             file = path.open("x", encoding="utf-8", errors="replace", newline="")
         except FileExistsError as error:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from agentv.errors import StoreError
-from agentv.store.files.whole_file import make_private, refusals
+from agentv.store.files.whole_file import as_store_error, make_private
 from agentv.user_code.files import store_error
 
 Values = Mapping[str, Any]
@@ -166,7 +166,7 @@ class SqliteDatabase:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path).absolute()
-        with refusals("make", self._path.parent):
+        with as_store_error("make", self._path.parent):
             make_private(self._path.parent)
         with self._errors():
             self._open = self._connected()  # its write-ahead log is kept while a connection is open

@@ -31,7 +31,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.run.labels import Label, time_problem
 from agentv.reports.text import one_line
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels import (
     label_in,
@@ -168,7 +168,7 @@ class RunPush:
         path = self._path / INDEX
         if not self.size and not path.exists():
             return
-        with refusals("read", path), path.open("rb") if path.exists() else BytesIO() as file:
+        with as_store_error("read", path), path.open("rb") if path.exists() else BytesIO() as file:
             is_same = _sha256_of(file, self.size) == known
             if not is_same:
                 file.seek(0)
@@ -196,13 +196,13 @@ class RunPush:
         Raises:
             PushError, StoreError: as `push`.
         """
-        with refusals("read", self._path / ARTIFACTS):
+        with as_store_error("read", self._path / ARTIFACTS):
             states = self._unsent_artifacts(settled=settled)
         if not states:
             return 0
         files = {}
         for name in states:
-            with refusals("read", self._path / name), (self._path / name).open("rb") as file:
+            with as_store_error("read", self._path / name), (self._path / name).open("rb") as file:
                 files[name] = file_digest(file, "sha256").hexdigest()
         listed = msgspec.json.encode(files)
         self._refuse_secrets(listed, f"the name of an artifact of {self.run_id}")
@@ -251,7 +251,7 @@ class RunPush:
 
     def _content(self, name: str) -> bytes:
         path = self._path / name
-        with refusals("read", path):
+        with as_store_error("read", path):
             content = path.read_bytes()
         self._refuse_secrets(content, str(path))
         return content

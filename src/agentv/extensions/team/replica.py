@@ -20,7 +20,7 @@ from agentv.extensions.team.uploaded import copied_record
 from agentv.extensions.team.uploads import silent_since
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.encoding import decodable
-from agentv.store.files.whole_file import make_private, open_private, refusals
+from agentv.store.files.whole_file import as_store_error, make_private, open_private
 from agentv.store.journal.answers import HEADER, row_checksum_line, summary_checksum_line
 from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
@@ -71,7 +71,7 @@ class Replica:
         self._locks: dict[Path, int] = {}
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
-        with refusals("use", self._directory):
+        with as_store_error("use", self._directory):
             make_private(self._directory)
             self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
             try:
@@ -96,7 +96,7 @@ class Replica:
             rows = transaction.rows(f"SELECT {columns} FROM runs ORDER BY name DESC")  # noqa: S608  # names of columns
         found = (_Source(*row) for row in rows)
         sources = {results_directory(self.root(one.project)) / one.name: one for one in found}
-        with refusals("write", self._directory):
+        with as_store_error("write", self._directory):
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)

@@ -21,7 +21,7 @@ from agentv.model.run.cases import TrialCluster, cluster_of, key_of_cluster, sam
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.hashes import text_hash
 from agentv.reports.run.failures import FailureGroups
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.results import result_in
 from agentv.store.totals.summary import RunCounts
@@ -98,7 +98,7 @@ def state_of(path: Path) -> FileState | None:
     Raises:
         StoreError: something that is no regular file is there, such as a symbolic link.
     """
-    with refusals("read", path):
+    with as_store_error("read", path):
         try:
             found = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -114,7 +114,7 @@ def fingerprint(path: Path, end: int) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    with refusals("read", path), _opened(path) as file:
+    with as_store_error("read", path), _opened(path) as file:
         head = file.read(min(_CHECKED, end))
         file.seek(max(0, end - _CHECKED))
         return crc32(file.read(min(_CHECKED, end)), crc32(head))
@@ -126,7 +126,7 @@ def appended_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
     Raises:
         StoreError: the file cannot be read.
     """
-    with refusals("read", path), suppress(FileNotFoundError), _opened(path) as file:
+    with as_store_error("read", path), suppress(FileNotFoundError), _opened(path) as file:
         file.seek(start)
         place = start
         for line in file:

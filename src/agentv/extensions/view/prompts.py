@@ -19,7 +19,7 @@ from agentv.app.results.project import Project
 from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import AgentvError
 from agentv.model.suite.exam import STATUSES, ExamRow
-from agentv.model.suite.library import called
+from agentv.model.suite.library import display_name
 from agentv.prompts.disk import stored_text
 from agentv.prompts.gates import prompt_sha256, refusals
 from agentv.reports.prompts import changed, listed_data, prompt_data, status_of, totals
@@ -287,7 +287,7 @@ def _versions(examined: Examined) -> list[PromptVersion]:
 
 
 def _version(sha: str, files: Mapping[str, str], rows: Sequence[ExamRow], now: str | None) -> PromptVersion:
-    texts = [PromptText(called(path), digest) for path, digest in files.items()]
+    texts = [PromptText(display_name(path), digest) for path, digest in files.items()]
     ends = (when(rows[-1]), when(rows[0])) if rows else ("", "")
     return PromptVersion(sha, sha == now, len(rows), *ends, texts)
 

@@ -334,7 +334,7 @@ class Services(Protocol):
 
 T = TypeVar("T")
 
-_BESIDE = (
+_EXTRA_KEYS = (
     *("case_id", "threshold", "finish_reason", "answered", "value", "target"),
     *("has_transcript", "tool_state", "allow_empty"),
 )
@@ -348,7 +348,7 @@ def wire_of_context(context: AssertionContext, config: JsonObject | None = None)
         context: the context of an answer.
         config: the assertion's configuration; None for that of the context.
     """
-    wire = {**context.payload, **{name: getattr(context, name) for name in _BESIDE}}
+    wire = {**context.payload, **{name: getattr(context, name) for name in _EXTRA_KEYS}}
     if config is not None:
         wire["config"] = config
     if context.partial:
@@ -358,13 +358,13 @@ def wire_of_context(context: AssertionContext, config: JsonObject | None = None)
 
 def context_from_wire(wire: JsonObject, services: Any, env: Mapping[str, str]) -> AssertionContext:
     """Return the context in a worker, with the worker's services and environment."""
-    beside: dict[str, Any] = {name: wire[name] for name in _BESIDE}
-    context = replace(context_from_json(wire), env=env, _services=services, **beside)
+    extra: dict[str, Any] = {name: wire[name] for name in _EXTRA_KEYS}
+    context = replace(context_from_json(wire), env=env, _services=services, **extra)
     vars(context).update(trace=wire["trace"], trace_summary=_summary(wire["trace_summary"]))  # type: ignore[arg-type]  # of `wire_of_context`
     return context
 
 
-_WORDS: Mapping[type, str] = {str: "text", Mapping: "an object", list: "a list"}
+_TYPE_NAMES: Mapping[type, str] = {str: "text", Mapping: "an object", list: "a list"}
 
 
 def context_from_json(payload: JsonObject) -> AssertionContext:
@@ -382,7 +382,7 @@ def context_from_json(payload: JsonObject) -> AssertionContext:
         metadata=_read(payload, "metadata", Mapping) or {},
         vars=_read(payload, "vars", Mapping) or {},
         config=_read(payload, "config", Mapping) or {},
-        token_usage=_with(TokenUsage.from_json, _read(payload, "token_usage", Mapping)),
+        token_usage=_convert_optional(TokenUsage.from_json, _read(payload, "token_usage", Mapping)),
         cost_usd=_number(payload, "cost_usd"),
         duration_ms=_number(payload, "duration_ms"),
         time_to_first_token_ms=_number(payload, "time_to_first_token_ms"),
@@ -392,9 +392,9 @@ def context_from_json(payload: JsonObject) -> AssertionContext:
     )
     # these are computed from the messages unless the payload has them
     values = {
-        "input_files": _with(tuple, _read(payload, "input_files", list)),
-        "trace": _with(dict, _read(payload, "trace", Mapping)),
-        "trace_summary": _with(_summary, _read(payload, "trace_summary", Mapping)),
+        "input_files": _convert_optional(tuple, _read(payload, "input_files", list)),
+        "trace": _convert_optional(dict, _read(payload, "trace", Mapping)),
+        "trace_summary": _convert_optional(_summary, _read(payload, "trace_summary", Mapping)),
     }
     vars(context).update({name: value for name, value in values.items() if value})
     return context
@@ -403,7 +403,7 @@ def context_from_json(payload: JsonObject) -> AssertionContext:
 def _read(payload: JsonObject, key: str, cls: type) -> Any:
     value = payload.get(key)
     if value is not None and not isinstance(value, cls):
-        wanted = _WORDS[cls]
+        wanted = _TYPE_NAMES[cls]
         raise ValueError(f"'{key}' must be {wanted}, found {type(value).__name__}")
     return value
 
@@ -424,10 +424,10 @@ def _messages(payload: JsonObject, key: str, role: str) -> tuple[Message, ...]:
 
 
 def _summary(row: Mapping[str, Json]) -> TraceSummary:
-    usage = _with(TokenUsage.from_json, _read(row, "token_usage", Mapping))
+    usage = _convert_optional(TokenUsage.from_json, _read(row, "token_usage", Mapping))
     known = {name: value for name, value in row.items() if value is not None and name != "token_usage"}
     return replace(convert(known, TraceSummary), token_usage=usage)
 
 
-def _with(make: Callable[[Any], T], value: Any) -> T | None:
+def _convert_optional(make: Callable[[Any], T], value: Any) -> T | None:
     return None if value is None else make(value)

@@ -216,7 +216,7 @@ class Trial(Struct, frozen=True):
         return None if user is None or user.function else user.model or self.judge
 
     @property
-    def in_turn(self) -> bool:
+    def is_sequential(self) -> bool:
         """Whether it waits for the previous sample of its case, whose result decides whether it runs."""
         return self.alpha is not None or self.cost_limit_usd is not None
 

@@ -96,7 +96,7 @@ _AGGREGATIONS: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
 }
 
 
-def excludes_nothing(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:
+def always_passes(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:
     """Whether every answer would pass, because a score of 0 reaches the threshold and nothing is required."""
     if threshold is None or not reaches(0.0, threshold):
         return False

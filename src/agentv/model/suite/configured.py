@@ -13,7 +13,7 @@ MOST_TURNS = 4
 """Model calls after which a check stops an agent."""
 
 
-class KeyFact(Struct, frozen=True):
+class KeyVariables(Struct, frozen=True):
     """Alternative environment variables for one key of a target.
 
     Attributes:
@@ -87,7 +87,7 @@ class ListedTarget(Struct, frozen=True):
     model: str | None = None
     place: tuple[str, int] | None = None
     marks: tuple[str, ...] = ()
-    keys: tuple[KeyFact, ...] = ()
+    keys: tuple[KeyVariables, ...] = ()
     written: bool = False
     finds_keys: bool = False
     problem: str | None = None
@@ -108,7 +108,7 @@ class ListedProvider(Struct, frozen=True):
     name: str
     summary: str
     example: str
-    keys: tuple[KeyFact, ...] = ()
+    keys: tuple[KeyVariables, ...] = ()
     finds_keys: bool = False
     fix: str | None = None
 

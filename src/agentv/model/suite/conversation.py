@@ -51,12 +51,12 @@ class Flow(Struct, frozen=True):
     on_turn_failure: OnTurnFailure = "continue"
     window_size: int | None = None
 
-    def shown(self, spoken: Iterable[Message], turn: tuple[Message, ...]) -> tuple[Message, ...]:
+    def messages_for(self, earlier: Iterable[Message], turn: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return the messages to send for a turn: the earlier messages inside the window, then those of the turn.
 
         Tool results at the start of the window are left out, because models reject a result without its call.
         """
-        before = sendable(spoken)
+        before = sendable(earlier)
         if self.window_size is None:
             return (*before, *turn)
         others = [one for one in before if one.role != "system"]
@@ -82,12 +82,12 @@ class Link(Struct, frozen=True):
     Attributes:
         depends_on: ids of the cases that must pass first.
         follows: id of the previous case of its conversation.
-        story: hash of everything authored for the cases that run before it, since these determine its result.
+        predecessors_sha256: hash of everything authored for the cases before it, since they determine its result.
     """
 
     depends_on: tuple[str, ...] = ()
     follows: str | None = None
-    story: str = ""
+    predecessors_sha256: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:

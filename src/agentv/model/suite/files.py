@@ -17,7 +17,7 @@ class GraderFiles(Struct):
         digests: absolute path → sha256 in hex.
         reread: files whose content had changed when they were read again.
         unfollowed: labels of the assertions that start programs whose files are not known.
-        starts: whether an assertion starts a program, whether or not its files are known.
+        starts_programs: whether an assertion starts a program, whether or not its files are known.
         functions: Python code to import: (file, None) or (None, module) → seconds that the import may take, the longest
             time limit of the entries that use it.
         search: where the suite's environment looks for code; None for the search paths of this process.
@@ -25,7 +25,7 @@ class GraderFiles(Struct):
 
     digests: dict[str, str] = field(default_factory=dict)
     reread: set[str] = field(default_factory=set)
-    starts: bool = False
+    starts_programs: bool = False
     functions: dict[tuple[str | None, str | None], float] = field(default_factory=dict)
     unfollowed: dict[str, None] = field(default_factory=dict)
     search: SearchPaths | None = None
@@ -51,11 +51,11 @@ class SearchPaths(Struct, frozen=True):
     node: str = ""
     options: str = ""
 
-    def homes(self, cwd: str = "") -> tuple[str, ...]:
+    def module_directories(self, cwd: str = "") -> tuple[str, ...]:
         """Return the directories of modules; relative ones are resolved against `cwd`, or left out if it is empty."""
         return tuple(dict.fromkeys(_directories(f"{self.python}{os.pathsep}{self.node}", cwd)))
 
-    def programs_in(self, cwd: str = "") -> tuple[str, ...]:
+    def program_directories(self, cwd: str = "") -> tuple[str, ...]:
         """Return the directories of programs; relative ones are resolved against `cwd`, or left out if it is empty."""
         return tuple(_directories(self.programs, cwd))
 

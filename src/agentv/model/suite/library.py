@@ -14,7 +14,7 @@ from agentv.model.values.values import EMPTY, JsonObject
 ChangeKind = Literal["edited", "added", "removed"]
 
 
-def called(path: str) -> str:
+def display_name(path: str) -> str:
     """Return the display name of a key of `Exam.texts`: a path, the description, or a target."""
     if path.startswith(TARGET):
         return f"target '{path.removeprefix(TARGET)}'"
@@ -33,7 +33,7 @@ class TextChange(Struct, frozen=True):
 
     def __str__(self) -> str:
         """The change as shown to users: `prompt.xml: edited`."""
-        name = called(self.path)
+        name = display_name(self.path)
         return f"{name if name == self.path else f'the {name}'}: {self.kind}"
 
 

@@ -142,9 +142,11 @@ _BASE_URLS: Mapping[ModelProtocol, tuple[str, ...]] = {
 }
 
 
-_WORDS: tuple[str, ...] = ("openai", "anthropic", "gemini", "key")
+_PLACEHOLDER_NAMES: tuple[str, ...] = ("openai", "anthropic", "gemini", "key")
 
-GATEWAY_NAMES: Mapping[str, Mapping[str, str]] = {"gateway": {word: f"{{{{ gateway.{word} }}}}" for word in _WORDS}}
+GATEWAY_NAMES: Mapping[str, Mapping[str, str]] = {
+    "gateway": {word: f"{{{{ gateway.{word} }}}}" for word in _PLACEHOLDER_NAMES}
+}
 """Values of the `gateway` placeholders while a target is loaded: the placeholders themselves.
 
 Every trial has its own address and token, which `GatewayAccess.filled` puts in later.
@@ -170,7 +172,7 @@ class ModelUpstream(PartlyShown, frozen=True):
     price: Price | None = None
 
     @classmethod
-    def known_to(
+    def from_settings(
         cls,
         protocol: ModelProtocol,
         env: Mapping[str, str],

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from agentv.model.values.values import EMPTY, JsonObject, Span
 
 SandboxName = Literal["none", "bwrap", "docker"]
-IF_IT_WORKS: tuple[SandboxName, ...] = ("bwrap", "none")
+DEFAULT_SANDBOXES: tuple[SandboxName, ...] = ("bwrap", "none")
 """Sandboxes to try, in order, if a suite does not set `sandbox`."""
 
-SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
+SYSTEM_DIRECTORIES = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
 """Directories under `/` that hold the system; a sandbox mounts them unchanged."""
 
 Network = Literal["host", "loopback", "none"]
@@ -49,7 +49,7 @@ class WorkspaceCommand(Struct, frozen=True):
         """The command as one line."""
         return self.shell if self.shell is not None else " ".join(self.argv)
 
-    def placed(self, workspace: str) -> WorkspaceCommand:
+    def in_workspace(self, workspace: str) -> WorkspaceCommand:
         """Return the command with `{WORKSPACE}` replaced by a path."""
         written = (*self.argv, self.shell or "", self.stdin, *self.env.values())
         if not any(WORKSPACE in one for one in written):
@@ -141,7 +141,7 @@ class WorkspaceSpec(Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     hooks: Hooks = Hooks()
     keep: KeepWorkspaces = "failed"
-    sandbox: tuple[SandboxName, ...] = IF_IT_WORKS
+    sandbox: tuple[SandboxName, ...] = DEFAULT_SANDBOXES
     network: Network = "host"
     home: Home = "fresh"
     env: Mapping[str, str] = field(default_factory=dict)

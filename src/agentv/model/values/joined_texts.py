@@ -12,7 +12,7 @@ from msgspec import Struct, field
 _DEEPEST = 100
 
 Path = tuple[str, ...]
-Place = Callable[[Any, int], Path]
+PathSuffix = Callable[[Any, int], Path]
 """Returns a suffix for a value's path, called with the value and its index in a list (-1 outside of lists).
 
 Texts with the same path are joined, so the suffix keeps apart what must not be joined.
@@ -100,11 +100,11 @@ def with_changes(text: str, changes: Iterable[Change]) -> str:
     return "".join((*pieces, text[end:]))
 
 
-def joined_texts(values: Iterable[Any], place: Place) -> list[JoinedText]:
+def joined_texts(values: Iterable[Any], suffix: PathSuffix) -> list[JoinedText]:
     """Return the texts of some values, joined by path."""
     found: dict[Path, tuple[list[Piece], list[str]]] = {}
     for value, one in enumerate(values):
-        for number, (path, text) in enumerate(_texts(one, place(one, -1), 0, place)):
+        for number, (path, text) in enumerate(_texts(one, suffix(one, -1), 0, suffix)):
             if text:
                 pieces, texts = found.setdefault(path, ([], []))
                 begin = pieces[-1].end if pieces else 0
@@ -113,14 +113,14 @@ def joined_texts(values: Iterable[Any], place: Place) -> list[JoinedText]:
     return [JoinedText(pieces, "".join(texts)) for pieces, texts in found.values()]
 
 
-def _texts(value: Any, path: Path, depth: int, place: Place) -> Iterator[tuple[Path, str]]:
+def _texts(value: Any, path: Path, depth: int, suffix: PathSuffix) -> Iterator[tuple[Path, str]]:
     """Yield all texts with their paths, in order."""
     if isinstance(value, str):
         yield path, value
     elif depth < _DEEPEST:
         if isinstance(value, dict):
             for key, one in value.items():
-                yield from _texts(one, (*path, key, *place(one, -1)), depth + 1, place)
+                yield from _texts(one, (*path, key, *suffix(one, -1)), depth + 1, suffix)
         elif isinstance(value, list):
             for number, one in enumerate(value):
-                yield from _texts(one, (*path, *place(one, number)), depth + 1, place)
+                yield from _texts(one, (*path, *suffix(one, number)), depth + 1, suffix)

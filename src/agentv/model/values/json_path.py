@@ -61,14 +61,14 @@ def parse(path: str) -> JsonPath:
 def read(path: JsonPath, value: Json) -> Json | Missing:
     """Return the value at a path."""
     for depth, step in enumerate(path.steps):
-        found = _entered(value, step)
+        found = _step_into(value, step)
         if isinstance(found, Missing):
-            return Missing(f"{_shown(path.steps[: depth + 1])} leads nowhere: {found}")
+            return Missing(f"{_path_text(path.steps[: depth + 1])} leads nowhere: {found}")
         value = found
     return value
 
 
-def _entered(value: Json, step: str | int) -> Json | Missing:
+def _step_into(value: Json, step: str | int) -> Json | Missing:
     if isinstance(value, Mapping):
         if isinstance(step, str):
             return value[step] if step in value else Missing(f"the object has {_keys(value)}")
@@ -86,7 +86,7 @@ def _keys(value: Mapping[str, Json]) -> str:
     return f"{names}, …" if len(value) > _SHOWN_KEYS else names or "no keys"
 
 
-def _shown(steps: Iterable[str | int]) -> str:
+def _path_text(steps: Iterable[str | int]) -> str:
     return "$" + "".join(
         f"[{step}]" if isinstance(step, int) else f".{step}" if re.fullmatch(_NAME, step) else f"[{step!r}]"
         for step in steps

@@ -44,7 +44,7 @@ def parse(data: bytes) -> Any:
 def _parse_leniently(data: bytes, error: ValueError) -> Any:
     """Parse with Python's own parser, which also accepts lone surrogates and numbers too large for a float."""
     if b"\\u" not in data and "out of range" not in str(error):
-        raise ValueError(_said(error)) from None
+        raise ValueError(_reason(error)) from None
     try:
         return json.loads(
             data, parse_constant=_refuse, parse_int=lambda digits: int(digits) if len(digits) < 19 else float(digits)
@@ -52,10 +52,10 @@ def _parse_leniently(data: bytes, error: ValueError) -> Any:
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except ValueError:
-        raise ValueError(_said(error)) from None
+        raise ValueError(_reason(error)) from None
 
 
-def _said(error: ValueError) -> str:
+def _reason(error: ValueError) -> str:
     return str(error).replace("JSON is malformed: ", "").partition(" (byte")[0]
 
 

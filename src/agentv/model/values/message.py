@@ -254,7 +254,7 @@ def _calls_of(row: Mapping[str, Json]) -> Iterator[Json]:
     """
     for key, value in row.items():
         spelled = key.replace("_", "").lower()
-        if spelled not in _CALLS or value is None:
+        if spelled not in _CALL_KEYS or value is None:
             continue
         if spelled == "functioncall":  # OpenAI's older format for a single call
             yield value
@@ -267,7 +267,7 @@ def _calls_of(row: Mapping[str, Json]) -> Iterator[Json]:
         yield from (piece for piece in content if _is_call(piece))
 
 
-_CALLS = frozenset({"toolcalls", "toolcall", "functioncall", "functioncalls"})
+_CALL_KEYS = frozenset({"toolcalls", "toolcall", "functioncall", "functioncalls"})
 """Keys that hold tool calls, in lower case and without underscores."""
 
 
@@ -295,7 +295,7 @@ def _call_from_json(call: Json) -> ToolCall:
     )
 
 
-_BEGINNINGS = (
+_IMAGE_SIGNATURES = (
     (lazy_pattern(rb"\x89PNG\r\n\x1a\n"), "image/png"),
     (lazy_pattern(rb"\xff\xd8\xff"), "image/jpeg"),
     (lazy_pattern(rb"GIF8[79]a"), "image/gif"),
@@ -303,15 +303,15 @@ _BEGINNINGS = (
 )
 """First bytes → media type, for the image types that all model APIs accept."""
 
-ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+IMAGE_EXTENSIONS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 """File name extensions of these image types."""
 
 
 def media_type_in(data: bytes) -> str | None:
     """Return the media type of an image by its first bytes, such as `image/png`; None if it is of no known type."""
-    return next((kind for beginning, kind in _BEGINNINGS if beginning.match(data)), None)
+    return next((kind for beginning, kind in _IMAGE_SIGNATURES if beginning.match(data)), None)
 
 
-def is_none(name: str, data: bytes) -> bool:
+def is_broken_file(name: str, data: bytes) -> bool:
     """Whether a file is empty, or has the extension of an image type but is not an image by its first bytes."""
-    return not data or (name.lower().endswith(ENDINGS) and media_type_in(data) is None)
+    return not data or (name.lower().endswith(IMAGE_EXTENSIONS) and media_type_in(data) is None)

@@ -22,7 +22,7 @@ SHOWN_DENIALS = 5
 UNFINISHED = "ends before the agent has answered"
 """Part of `Trace.partial` for a session that was cut off or is still running."""
 
-_NO_ENDINGS = frozenset(
+_UNANSWERED_REASONS = frozenset(
     {"error", "failed", "aborted", "cancelled", "refusal", "content_filter", "max_turn_requests"}
     | {"max_tokens", "length", "model_context_window_exceeded", "safety"}
 )
@@ -186,7 +186,7 @@ class Trace(Struct, frozen=True):
         """Why the session gave no valid answer, whatever it said before; empty if it gave one."""
         if self.error:
             return f"the session ended in an error: {self.error}"
-        if self.stop_reason.lower() in _NO_ENDINGS:
+        if self.stop_reason.lower() in _UNANSWERED_REASONS:
             return f"the session ended without an answer: {self.stop_reason}"
         return self.partial if UNFINISHED in self.partial else ""
 

@@ -97,13 +97,13 @@ _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn"
 
 
 class _Lazy:
-    def __init__(self, *said: Any) -> None:
-        self._said = said
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
 
     def __getattr__(self, name: str) -> Any:
         if name not in _METHODS:
             raise AttributeError(name)
-        compiled = re.compile(*self._said)
+        compiled = re.compile(*self._arguments)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))  # later lookups bypass `__getattr__`
         return getattr(compiled, name)

@@ -43,10 +43,10 @@ CREATE TABLE IF NOT EXISTS answers (
 ) WITHOUT ROWID;
 """
 _INSERT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
-_NEW = ("", "-wal", "-shm", "-journal")
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Suffixes of the files of a database."""
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 _BATCH = 100
 """Answers that are written in one transaction. A crash loses them here, but not in the journal of their run."""
 
@@ -94,13 +94,13 @@ class AnswerCache(Closing):
         self.notes: list[str] = []
         self._redactor = redactor
         self._clock = clock
-        self._fresh: dict[str, tuple[str, str, str, str, bytes, str]] = {}
+        self._pending: dict[str, tuple[str, str, str, str, bytes, str]] = {}
         self._broken = False
-        with _refusals(path):
+        with _store_errors(path):
             make_private(path.parent)
             ignore(path.parent)
-            self._open = self._repaired(path) if repairs else _opened(path)
-            self._earlier = _snapshot(path) if repairs else self._open
+            self._connection = self._repaired(path) if repairs else _opened(path)
+            self._earlier = _snapshot(path) if repairs else self._connection
 
     def _repaired(self, path: Path) -> sqlite3.Connection:
         """Open the database; move a damaged one aside and start a new one."""
@@ -111,7 +111,7 @@ class AnswerCache(Closing):
             raise  # an error of the operating system; the file may be intact
         except sqlite3.DatabaseError as error:
             aside = path.with_name(f"{path.name}.damaged")
-            for end in _NEW:
+            for end in _SUFFIXES:
                 with suppress(FileNotFoundError):
                     Path(f"{path}{end}").replace(f"{aside}{end}")
             self.notes.append(f"the cache is damaged ({error}): moved it to {aside.name} and started a new one")
@@ -127,9 +127,9 @@ class AnswerCache(Closing):
                 'SELECT target, "case", kept, answer, sum FROM answers WHERE key = ?', (call.key,)
             ).fetchone()
         except (sqlite3.Error, OSError) as error:
-            self._breaks(error)
+            self._disable(error)
             return None
-        if found is None or _sum(call.key, *found[:-1]) != found[-1]:
+        if found is None or _checksum(call.key, *found[:-1]) != found[-1]:
             return None
         try:
             answer = answer_in(msgspec.json.decode(found[3]))
@@ -145,45 +145,47 @@ class AnswerCache(Closing):
         if self._redactor.found_in(body):
             return
         fields = (call.target, call.request.case_id, timestamp(self._clock.utc(), "seconds"), body)
-        self._fresh[call.key] = (call.key, *fields, _sum(call.key, *fields))
-        if len(self._fresh) >= _BATCH:
+        self._pending[call.key] = (call.key, *fields, _checksum(call.key, *fields))
+        if len(self._pending) >= _BATCH:
             self.flush()
 
     def flush(self) -> None:
         """Write the pending answers. If that fails, the cache is disabled, and `notes` says why."""
-        rows, self._fresh = list(self._fresh.values()), {}
+        rows, self._pending = list(self._pending.values()), {}
         if not rows or self._broken:
             return
         try:
-            with self._open:
-                self._open.executemany(_INSERT, rows)
+            with self._connection:
+                self._connection.executemany(_INSERT, rows)
         except (sqlite3.Error, OSError) as error:
-            self._breaks(error)
+            self._disable(error)
 
-    def _breaks(self, error: Exception) -> None:
+    def _disable(self, error: Exception) -> None:
         self._broken = True
         self.notes.append(f"the cache {self.path.name} is disabled: {error}; the run continues without it")
 
     def stats(self) -> CacheStats:
         """Return the totals of this cache."""
-        with _refusals(self.path):
-            counted = dict(self._open.execute("SELECT target, count(*) FROM answers GROUP BY target ORDER BY target"))
-            first, last = self._open.execute("SELECT min(kept), max(kept) FROM answers").fetchone()
+        with _store_errors(self.path):
+            counted = dict(
+                self._connection.execute("SELECT target, count(*) FROM answers GROUP BY target ORDER BY target")
+            )
+            first, last = self._connection.execute("SELECT min(kept), max(kept) FROM answers").fetchone()
             return CacheStats(counted, self.path.stat().st_size, first, last)
 
     def clear(self, before: str | None = None) -> int:
         """Delete all answers, or those from before a time (ISO 8601 in UTC), and return their number."""
-        with _refusals(self.path):
-            with self._open:
-                deleted = self._open.execute("DELETE FROM answers WHERE kept < ?", (before or "9999",)).rowcount
-            self._open.execute("VACUUM")
+        with _store_errors(self.path):
+            with self._connection:
+                deleted = self._connection.execute("DELETE FROM answers WHERE kept < ?", (before or "9999",)).rowcount
+            self._connection.execute("VACUUM")
             return deleted
 
     def close(self) -> None:
         """Write the pending answers and close the database."""
         self.flush()
         self._earlier.close()
-        self._open.close()
+        self._connection.close()
 
 
 def _is_empty(answer: TargetResponse) -> bool:
@@ -191,19 +193,19 @@ def _is_empty(answer: TargetResponse) -> bool:
     return not (answer.output or "").strip() and not any(message.tool_calls for message in answer.messages)
 
 
-def _sum(key: str, target: str, case: str, kept_at: str, answer: bytes) -> str:
+def _checksum(key: str, target: str, case: str, kept_at: str, answer: bytes) -> str:
     """Return the checksum of an entry; the lengths of fields are included to keep them apart."""
     parts = (key.encode(), target.encode(errors="replace"), case.encode(errors="replace"), kept_at.encode(), answer)
     return sha256(b"".join(b"%d:%b" % (len(part), part) for part in parts)).hexdigest()[:32]
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    for end in _NEW[1:]:
+    for end in _SUFFIXES[1:]:
         beside = Path(f"{path}{end}")
         if beside.is_symlink():
             beside.unlink()
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
-    connection = sqlite3.connect(path, timeout=_PATIENCE_S)
+    connection = sqlite3.connect(path, timeout=_TIMEOUT_S)
     with ExitStack() as closing:
         closing.callback(connection.close)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -220,14 +222,14 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def _snapshot(path: Path) -> sqlite3.Connection:
     """Open a connection that sees the current content but no later changes."""
-    connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)
     connection.execute("BEGIN")
     connection.execute("SELECT count(*) FROM (SELECT 1 FROM answers LIMIT 1)").fetchone()
     return connection
 
 
 @contextmanager
-def _refusals(path: Path) -> Iterator[None]:
+def _store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:

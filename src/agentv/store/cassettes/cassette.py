@@ -28,7 +28,7 @@ from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.recorded_trials import Place, RecordedTrial, call_in, is_exchange, units_in
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
-from agentv.store.files.whole_file import check_link, checkout_of, open_private, refusals
+from agentv.store.files.whole_file import as_store_error, check_link, checkout_of, open_private
 from agentv.store.journal.answers import AnswerRow, answer_row
 
 
@@ -73,10 +73,10 @@ class Cassette:
         """
         check_exists(path)
         made = cls(path, redactor)
-        standing: dict[str, int] = {}
+        first_lines: dict[str, int] = {}
         for number, line in made._units():
-            key = made._take(number, line)
-            first = standing.setdefault(key, number)
+            key = made._add_unit(number, line)
+            first = first_lines.setdefault(key, number)
             if first != number:
                 why = "as after a merge that kept both sides: delete the line that should not count"
                 raise StoreError(f"{path}:{number}: duplicate of the call in line {first}, {why}")
@@ -86,7 +86,7 @@ class Cassette:
         """Yield the calls and recorded trials now in the file, each with the number of its first line."""
         return units_in(self.path, calls_in(self.path))
 
-    def _take(self, number: int, line: bytes | RecordedTrial) -> str:
+    def _add_unit(self, number: int, line: bytes | RecordedTrial) -> str:
         """Add the call in a line, or a recorded trial, and return its key."""
         if isinstance(line, RecordedTrial):
             self._trials[line.trial.key] = line
@@ -201,7 +201,7 @@ class Cassette:
         with replacing(self.path) as file:
             own = dict(self._lines)  # these take precedence over lines that others changed since
             for number, line in self._units():
-                self._take(number, line)
+                self._add_unit(number, line)
             self._lines.update(own)
             self._write(file)
         return len(self._lines)
@@ -270,7 +270,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StoreError: the file cannot be written.
     """
-    with refusals("write", path):
+    with as_store_error("write", path):
         place = _place(path)
         new = new_file(place)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -311,7 +311,7 @@ def check_place(path: Path) -> None:
     Raises:
         StoreError: the path is a directory or a file that is not a cassette, or cannot be written.
     """
-    with refusals("write", path):
+    with as_store_error("write", path):
         if path.exists():
             if not path.is_file():
                 kind = "a directory" if path.is_dir() else "not a regular file"

@@ -111,7 +111,7 @@ def call_in(line: bytes) -> tuple[Recorded, TargetResponse]:
 
 
 _Positive = Annotated[int, Meta(ge=1)]
-_AFTER = "~~"
+_TRIAL_PREFIX = "~~"
 """Prefix of the keys of recorded trials, which sorts them after the answers of their case."""
 
 _MARK = b'"recording"'
@@ -205,12 +205,12 @@ class RecordedTrial:
         """Its sort key in a cassette."""
         trial = self.trial
         variant = trial.variant or ""
-        return (trial.case, trial.target, 0, trial.sample or 1, f"{_AFTER}{variant}{_AFTER}{trial.key}")
+        return (trial.case, trial.target, 0, trial.sample or 1, f"{_TRIAL_PREFIX}{variant}{_TRIAL_PREFIX}{trial.key}")
 
     @property
     def line_key(self) -> str:
         """A key that is distinct from the key of an answer to the same call."""
-        return f"{_AFTER}{self.trial.key}"
+        return f"{_TRIAL_PREFIX}{self.trial.key}"
 
     def is_of(self, call: Call) -> bool:
         """Whether it records the same case, target, variant and sample, even if other things differ."""

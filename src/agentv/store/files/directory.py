@@ -20,7 +20,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.store.files.encoding import to_document
-from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_private, open_private, refusals
+from agentv.store.files.whole_file import DIRECTORY_MODE, as_store_error, make_private, new_private, open_private
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
@@ -102,7 +102,7 @@ def holds_run(path: Path) -> bool:
     return any((path / name).exists() and (path / name).stat().st_size for name in (RUN, INDEX, JOURNAL))
 
 
-def without_record(run: Path) -> str:
+def missing_record_message(run: Path) -> str:
     """Return the error message for a run whose `run.json` is missing."""
     return f"the run {run.name} has no {RUN} any more: it was removed, so the run's settings are lost"
 
@@ -113,7 +113,7 @@ def read_document(path: Path) -> dict[str, Json]:
     Raises:
         StoreError: the file is missing, or is not a JSON object.
     """
-    with refusals("read", path):
+    with as_store_error("read", path):
         return document_in(path, path.read_bytes())
 
 
@@ -140,7 +140,7 @@ def is_being_written(path: Path) -> bool:
     """
     if not (path / JOURNAL).exists():
         return False
-    with refusals("lock", path / JOURNAL), (path / JOURNAL).open("rb") as file:
+    with as_store_error("lock", path / JOURNAL), (path / JOURNAL).open("rb") as file:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -177,11 +177,11 @@ class RunDirectory(Closing, Struct):
             StoreError: it cannot be created, or already contains a run.
         """
         if out is None:
-            path = _make_in(results_directory(root), now)
+            path = _create_in(results_directory(root), now)
             run_id = path.name
         else:
             path, run_id = out.absolute(), new_run_id(now)
-            with refusals("make", path):
+            with as_store_error("make", path):
                 make_private(path)
                 if not any(path.iterdir()):  # do not hide the user's own files from git
                     ignore(path)
@@ -202,7 +202,7 @@ class RunDirectory(Closing, Struct):
         path = path.absolute()
         if not (path / RUN).is_file():
             what = f"{path} is not a run: it has no {RUN}"
-            raise StoreError(without_record(path) if holds_run(path) else what)
+            raise StoreError(missing_record_message(path) if holds_run(path) else what)
         with _closing_on_error(_locked(path)) as lock:
             _sweep(path)
             try:
@@ -216,7 +216,7 @@ class RunDirectory(Closing, Struct):
     def _without_record(cls, path: Path, lock: int, redactor: Redactor, error: StoreError) -> RunDirectory:
         """Open the directory of a run with a damaged `run.json`, to save its answers; the settings are lost."""
         aside = path / f"{RUN}.damaged"
-        with refusals("mend", path / RUN):
+        with as_store_error("mend", path / RUN):
             (path / RUN).replace(aside)
         run_id = path.name if _ID.fullmatch(path.name) else new_run_id(datetime.now(UTC))
         made = cls(path, run_id, lock, redactor)
@@ -243,7 +243,7 @@ class RunDirectory(Closing, Struct):
             StoreError: the file cannot be written.
         """
         path = self.path / name
-        with refusals("write", path):
+        with as_store_error("write", path):
             write_private(path, document)
 
     def document(self, content: JsonObject) -> bytes:
@@ -276,8 +276,8 @@ def _closing_on_error(descriptor: int) -> Iterator[int]:
         closing.pop_all()
 
 
-def _make_in(results: Path, now: datetime) -> Path:
-    with refusals("make", results, "; choose another directory with --out DIRECTORY"):
+def _create_in(results: Path, now: datetime) -> Path:
+    with as_store_error("make", results, "; choose another directory with --out DIRECTORY"):
         make_private(results)
         ignore(results)
         for _ in range(_IDS_TRIED):
@@ -302,10 +302,10 @@ def _locked(path: Path) -> int:
 
     The lock is on the journal, because every run has one and it is never replaced.
     """
-    with refusals("open", path / JOURNAL):
+    with as_store_error("open", path / JOURNAL):
         descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + LOCK_S  # a run that was just killed releases its lock a moment later
-    with _closing_on_error(descriptor), refusals("lock", path / JOURNAL):
+    with _closing_on_error(descriptor), as_store_error("lock", path / JOURNAL):
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,14 +11,14 @@ from threading import Lock
 from typing import BinaryIO
 
 from agentv.errors import StoreError
-from agentv.store.files.whole_file import new_private, open_private, refusals
+from agentv.store.files.whole_file import as_store_error, new_private, open_private
 from agentv.user_code.files import store_error
 
 _READ_AHEAD = 1 << 17
 """Size of the read buffer in bytes. Rows have about 2 KB, so the default buffer would hold only four."""
 
 
-_AT_ONCE = 1 << 20
+_BLOCK_BYTES = 1 << 20
 """Size of a block in bytes when reading without lines."""
 
 
@@ -31,7 +31,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with refusals("open", path):
+        with as_store_error("open", path):
             self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             self.size = os.fstat(self._fd).st_size
             self._lock = Lock()
@@ -51,7 +51,7 @@ class LineFile:
 
     def sync(self) -> None:
         """Flush everything to disk, and check that the file still exists."""
-        with refusals("write", self.path):
+        with as_store_error("write", self.path):
             if os.fstat(self._fd).st_nlink == 0:
                 raise StoreError(f"cannot write {self.path}: it was removed during the run")
             os.fsync(self._fd)
@@ -74,7 +74,7 @@ def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Pa
     """
     new = path.with_name(f".{path.name}.new")
     moved = 0
-    with refusals("mend", path):
+    with as_store_error("mend", path):
         with (
             path.open("rb") as old,
             _opened_private(new_private(new)) as file,
@@ -98,7 +98,7 @@ def append_private(path: Path, lines: Iterable[bytes]) -> None:
         StoreError: the file cannot be written.
     """
     with (
-        refusals("write", path),
+        as_store_error("write", path),
         _opened_private(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as file,
     ):
         file.writelines(lines)
@@ -116,7 +116,7 @@ def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:
     Raises:
         StoreError: the file cannot be read or cut.
     """
-    with refusals("mend", path), suppress(FileNotFoundError), path.open("r+b") as file:
+    with as_store_error("mend", path), suppress(FileNotFoundError), path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         end = _end_of_whole_lines(file.fileno(), whole) if size else 0
         if end < size:
@@ -146,7 +146,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield (byte offset, number, line), otherwise like `read_lines`."""
     place = 0
-    with refusals("read", path), suppress(FileNotFoundError), path.open("rb", buffering=_READ_AHEAD) as file:
+    with as_store_error("read", path), suppress(FileNotFoundError), path.open("rb", buffering=_READ_AHEAD) as file:
         for number, line in enumerate(file, 1):
             if not line.isspace():
                 yield place, number, line
@@ -159,13 +159,13 @@ def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     Raises:
         StoreError: the file cannot be read.
     """
-    with refusals("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+    with as_store_error("read", path), suppress(FileNotFoundError), path.open("rb") as file:
         for place in places:
             file.seek(place)
             yield place, file.readline()
 
 
-def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
+def last_lines(path: Path, most: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """Yield the complete lines at the end of a file, last one first, without line ends.
 
     Args:
@@ -175,7 +175,7 @@ def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
     Raises:
         StoreError: the file cannot be read.
     """
-    with refusals("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+    with as_store_error("read", path), suppress(FileNotFoundError), path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - most))
         lines = file.read(most).split(b"\n")
@@ -188,6 +188,6 @@ def count_lines(path: Path) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    with refusals("read", path), suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
-        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_AT_ONCE), b""))
+    with as_store_error("read", path), suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_BLOCK_BYTES), b""))
     return 0

@@ -17,7 +17,7 @@ DIRECTORY_MODE = 0o700
 
 
 @contextmanager
-def refusals(action: str, path: Path, more: str = "") -> Iterator[None]:
+def as_store_error(action: str, path: Path, more: str = "") -> Iterator[None]:
     """Turn an `OSError` in the block into an error for users that names the action, the path and the reason.
 
     Raises:
@@ -102,9 +102,9 @@ def write_whole(path: Path, chunks: Iterable[str]) -> None:
     Raises:
         StoreError: it cannot be written. In this case, or if the chunks raise an error, an existing file is unchanged.
     """
-    with refusals("write", path):
+    with as_store_error("write", path):
         real = check_link(path)
-        new = _beside(real)
+        new = _temporary_path(real)
         try:
             with open(new_private(new), "w", encoding="utf-8", errors="replace", newline="") as file:
                 file.writelines(chunks)
@@ -121,17 +121,17 @@ def check_place(path: Path) -> None:
     Raises:
         StoreError: the path is not a file, or cannot be written.
     """
-    with refusals("write", path):
+    with as_store_error("write", path):
         if path.is_dir():
             raise StoreError(f"cannot write {path}: it is a directory")
         if path.exists() and not path.is_file():
             raise StoreError(f"cannot write {path}: it is not a regular file")
         real = check_link(path)
         sweep(real.parent, rf"\.{re.escape(real.name)}\.(\d+)\.new")
-        new = _beside(real)
+        new = _temporary_path(real)
         os.close(new_private(new))
         new.unlink()
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.new")

@@ -26,7 +26,7 @@ from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, SUMM
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import answer_line, spent_line
-from agentv.store.journal.journal_files import JournalFiles, cut_torn_lines, quarantined
+from agentv.store.journal.journal_files import JournalFiles, cut_torn_lines, quarantine_message
 from agentv.store.rows.reading import RowHead, finished_keys, key_of_row, read_heads, replaced_lines
 from agentv.store.rows.rows import row_of
 
@@ -131,10 +131,10 @@ class Journal(Closing):
             raise StoreError(f"{self._directory.path / INDEX} contains rows, but {JOURNAL} {what}: start a new run")
         if changed:
             moved = self._files.move_rows(lambda number, _: number in changed, REJECTED)
-            self.repaired = (*self.repaired, quarantined(moved))
+            self.repaired = (*self.repaired, quarantine_message(moved))
         return len(reader)
 
-    def take_up(self, again: Callable[[RowHead], bool], planned: Callable[[Container[str]], Container[str]]) -> int:
+    def retire_rows(self, again: Callable[[RowHead], bool], planned: Callable[[Container[str]], Container[str]]) -> int:
         """Move rows of earlier processes that no longer count to `history.jsonl`.
 
         These are rows of trials that run again, for whose cases the answers are discarded; rows of trials that are no

@@ -46,7 +46,7 @@ class BackgroundFlusher(Struct):
         if not self._wanted.is_set():
             self._wanted.set()
             if self._thread is None:
-                self._thread = Thread(target=self._beat, name="agentv-store", daemon=True)
+                self._thread = Thread(target=self._run, name="agentv-store", daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
@@ -56,7 +56,7 @@ class BackgroundFlusher(Struct):
         if self._thread is not None:
             self._thread.join()
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         while self.failure is None:
             self._wanted.wait()
             if self._stopping.is_set():
@@ -215,7 +215,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def quarantined(rows: int) -> str:
+def quarantine_message(rows: int) -> str:
     """Return the message about rows that were moved to `rejected.jsonl` because their checksum is wrong."""
     if rows == 1:
         return f"{INDEX}: 1 row was changed after it was written: moved to {REJECTED}; its trial is graded again"

@@ -21,7 +21,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage, total_tokens
 from agentv.ports import USER, Call
 from agentv.store.files.lines import read_lines
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 from agentv.store.journal.answers import (
     HEADER,
     AnswerFacts,
@@ -125,7 +125,7 @@ class JournalReader:
         self._path = path
         self._answers = _AnswerPositions()
         self._rows = _RowChecksums()
-        with refusals("read", path):
+        with as_store_error("read", path):
             self._file = path.open("rb")
             self._read()
 
@@ -169,7 +169,7 @@ class JournalReader:
         offset = self._answers.find(key)
         if offset is None:
             return None
-        with refusals("read", self._path):
+        with as_store_error("read", self._path):
             self._file.seek(offset)
             line = self._file.readline()
         body = verified(line.rstrip(b"\n"))
@@ -232,7 +232,7 @@ class AccountedAnswers:
         case = hash(row.test_id)
         if case in self._unreported:
             reported = amount_of(row.judge_cost_usd, row.judge_token_usage)
-            self._unreported[case] = _difference(self._unreported[case], reported)
+            self._unreported[case] -= reported
 
     def _add(self, line: bytes) -> None:
         position = self._reader.checksum_position(line)
@@ -261,12 +261,8 @@ class AccountedAnswers:
         priced = case in self._priced
         enough = unreported.usd >= took.usd - _ROUNDING_USD if priced else unreported.tokens >= took.tokens
         if enough:
-            self._unreported[case] = _difference(unreported, took)
+            self._unreported[case] = unreported - took
         return not enough
-
-
-def _difference(whole: Amount, part: Amount) -> Amount:
-    return Amount(whole.usd - part.usd, whole.tokens - part.tokens)
 
 
 def _trial_of(call: Call) -> tuple[str | int | None, ...]:

@@ -15,7 +15,7 @@ from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, JOURNAL, SUMMARY, DamagedRecordError, document_in
 from agentv.store.files.lines import last_lines, read_lines
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 from agentv.store.journal.answers import (
     SummaryChecksum,
     is_row_checksum,
@@ -80,7 +80,7 @@ def stored_summary(run: Path) -> StoredSummary | None:
         StoreError: it cannot be read.
     """
     path = run / SUMMARY
-    with refusals("read", path):
+    with as_store_error("read", path):
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -96,7 +96,7 @@ def stored_summary(run: Path) -> StoredSummary | None:
 
 def _size(index: Path) -> int:
     """Return the size of the rows in bytes; 0 if the file is missing."""
-    with refusals("read", index), suppress(FileNotFoundError):
+    with as_store_error("read", index), suppress(FileNotFoundError):
         return index.stat().st_size
     return 0
 

@@ -21,7 +21,7 @@ from agentv.model.values.values import JsonObject, objects_in
 from agentv.store.files.directory import HISTORY, INDEX
 from agentv.store.files.encoding import decoder_of
 from agentv.store.files.lines import lines_at, read_lines, read_placed_lines
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 
 T = TypeVar("T")
 
@@ -30,9 +30,9 @@ class _Version(msgspec.Struct, gc=False):
     schema_version: int = SCHEMA_VERSION
 
 
-_NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-_OF_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
+_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
 """Start of the error in the row of an interrupted trial. It cannot occur in texts, where quotes are escaped."""
 
 
@@ -71,7 +71,7 @@ def row_in(line: bytes) -> Row:
 def _row_as(kind: type[K], line: bytes) -> K:
     try:
         row = decoder_of(kind).decode(line)
-    except _NO_ROW as error:
+    except _DECODE_ERRORS as error:
         refuse_newer(_version_of(line))  # a newer version may have another structure
         raise ValueError(str(error)) from error
     refuse_newer(row.schema_version)
@@ -81,7 +81,7 @@ def _row_as(kind: type[K], line: bytes) -> K:
 def _version_of(line: bytes) -> int:
     try:
         return decoder_of(_Version).decode(line).schema_version
-    except _NO_ROW:
+    except _DECODE_ERRORS:
         return SCHEMA_VERSION
 
 
@@ -95,7 +95,7 @@ def key_in(line: bytes) -> RowKey | None:
     """Return the keys that identify the trial of a line of `index.jsonl`, or None if it is not a row."""
     try:
         return decoder_of(RowKey).decode(line)
-    except _NO_ROW:
+    except _DECODE_ERRORS:
         return None
 
 
@@ -168,23 +168,23 @@ def count_interrupted(path: Path) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    with refusals("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+    with as_store_error("read", path), suppress(FileNotFoundError), path.open("rb") as file:
         end = b""
-        while piece := file.read(_AT_ONCE):
-            if _OF_INTERRUPTED in end + piece:
+        while piece := file.read(_BLOCK_BYTES):
+            if _INTERRUPTED in end + piece:
                 file.seek(0)
-                return sum(map(is_of_interrupted, file))
-            end = piece[-len(_OF_INTERRUPTED) :]
+                return sum(map(is_interrupted_row, file))
+            end = piece[-len(_INTERRUPTED) :]
     return 0
 
 
-_AT_ONCE = 1 << 16
+_BLOCK_BYTES = 1 << 16
 """Size of a block to search, small enough that its memory is reused."""
 
 
-def is_of_interrupted(line: bytes) -> bool:
+def is_interrupted_row(line: bytes) -> bool:
     """Whether a line is the row of a trial that was interrupted."""
-    return _OF_INTERRUPTED in line
+    return _INTERRUPTED in line
 
 
 def replaced_lines(path: Path) -> frozenset[int]:

@@ -20,10 +20,10 @@ from agentv.stats.rule import confirmed_count
 from agentv.stats.samples.deciding import evidence_for
 from agentv.store.totals.tally import STATUSES, TalliedCase, counts_of
 
-_WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
+_WORST_FIRST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
 Planned = Mapping[str, Mapping[str, int]]
 
-_RANKS = {status: rank for rank, status in enumerate(_WORST)}
+_RANKS = {status: rank for rank, status in enumerate(_WORST_FIRST)}
 
 
 _ABSENT = 255

@@ -87,7 +87,7 @@ class _Cluster:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def settled(self, total: float) -> float:
+    def rounded(self, total: float) -> float:
         """Return a sum over the cases, rounded so that their order does not matter."""
         return total if self.possible <= 1 else round(total, 12)
 
@@ -221,7 +221,7 @@ class GroupTally(Struct):
         known = self._known()
         if not known:
             return None
-        kinds = Counter((one.known, one.settled(one.rate)) for one in known)
+        kinds = Counter((one.known, one.rounded(one.rate)) for one in known)
         return estimated_mean(kinds) if self._early else estimated_rate(kinds, samples=self._samples(known))
 
     def _mean(self) -> Estimate | None:
@@ -232,7 +232,7 @@ class GroupTally(Struct):
         verdicts = are_verdicts(sums.score, sums.score_squares)  # all scores are 0 or 1
         if self.clustered:
             known = self._known()
-            kinds = Counter((one.known, one.settled(one.score)) for one in known)
+            kinds = Counter((one.known, one.rounded(one.score)) for one in known)
             return estimated_rate(kinds, samples=self._samples(known)) if verdicts else estimated_mean(kinds)
         alone = {(1, total / number): number for number, total in self._scores.values()}
         return estimated_rate(alone) if verdicts else estimated_mean(alone)
@@ -243,14 +243,14 @@ class GroupTally(Struct):
     @staticmethod
     def _samples(known: Collection[_Cluster]) -> float:
         """Return the harmonic mean of the cases' numbers of graded samples."""
-        return sum(one.known for one in known) / fsum(one.settled(one.inverse) for one in known)
+        return sum(one.known for one in known) / fsum(one.rounded(one.inverse) for one in known)
 
     def _bounds(self) -> Interval | None:
         """Return the pass rates if all errored samples had failed, and if all had passed."""
         sums, found = self._sums, self._clusters.values()
         if not self.clustered:
             return _bounds(sums.passed, sums.passed + sums.errored, sums.judged + sums.errored)
-        worst, best = fsum(one.settled(one.worst) for one in found), fsum(one.settled(one.best) for one in found)
+        worst, best = fsum(one.rounded(one.worst) for one in found), fsum(one.rounded(one.best) for one in found)
         return _bounds(worst, best, sum(one.possible for one in found))
 
 

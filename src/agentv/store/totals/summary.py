@@ -23,7 +23,7 @@ from agentv.model.run.summary import TAG, Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
 from agentv.store.files.encoding import decodable
-from agentv.store.files.whole_file import refusals
+from agentv.store.files.whole_file import as_store_error
 from agentv.store.totals.group_tally import GroupTally, SpentByCell, merged, one_rule
 from agentv.store.totals.tally import Profile, Tally
 
@@ -174,7 +174,7 @@ class RunCounts(Struct):
         return replace(summary, matrix=MatrixTally(found, tally, self._spent).matrix(summary))
 
 
-def take_summary(directory: RunDirectory) -> JsonObject:
+def remove_summary(directory: RunDirectory) -> JsonObject:
     """Remove `summary.json`, because its rows are about to change, and return the keys in it that are not agentv's.
 
     Readers that find none compute totals from the rows, so totals are never outdated, however the process ends.
@@ -191,7 +191,7 @@ def take_summary(directory: RunDirectory) -> JsonObject:
     except DamagedRecordError:
         found = {}  # the run will write a new one
     others = {key: value for key, value in found.items() if key not in own}
-    with refusals("remove", path):
+    with as_store_error("remove", path):
         path.unlink()
     return others
 

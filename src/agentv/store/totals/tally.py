@@ -140,7 +140,7 @@ class Tally:
             self._codes, self._profile_of, self._durations, self._prices, strict=True
         ):
             if code in answered:
-                yield self._profiles[number], duration_ms, _known(price)
+                yield self._profiles[number], duration_ms, _none_if_nan(price)
 
     def cases(self) -> Iterator[TalliedCase]:
         """Yield every case once with each target, prompt and variant."""
@@ -190,7 +190,7 @@ class Tally:
         from agentv.stats.samples.case_samples import CaseSamples
         from agentv.stats.samples.deciding import stopped_by, verdict_over
 
-        scores = [_known(self._scores[number]) for number in numbers]
+        scores = [_none_if_nan(self._scores[number]) for number in numbers]
         samples = [
             Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
             for number, score in zip(numbers, scores, strict=True)
@@ -231,7 +231,7 @@ def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool
     return verdict_over(worst, rule) == "passed", verdict_over(best, rule) != "failed"
 
 
-def _known(score: float) -> float | None:
+def _none_if_nan(score: float) -> float | None:
     return None if isnan(score) else score
 
 

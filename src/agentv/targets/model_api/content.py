@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall, is_none, media_type_in
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall, is_broken_file, media_type_in
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
@@ -79,7 +79,7 @@ def _picture(path: str) -> Attached:
     """Read a picture. Its media type comes from its first bytes, or else from its name."""
     data = _content(path)
     kind = media_type_in(data) or mimetypes.guess_type(path)[0] or ""
-    if is_none(path, data) or not kind.startswith("image/"):
+    if is_broken_file(path, data) or not kind.startswith("image/"):
         raise ValueError("is not a supported picture: all model APIs accept PNG, JPEG, GIF and WebP")
     return Attached(kind, base64.b64encode(data).decode())
 

@@ -42,7 +42,7 @@ def test_only_cases_that_hang_on_others_have_links():
 def test_what_came_before_in_a_conversation_is_part_of_its_story():
     def stories(*hashes: str) -> list[str]:
         cases = [Case(str(place), (), (), conversation_id="x", sha256=one) for place, one in enumerate(hashes)]
-        return [link.story for link in links_of(*cases)[0].values()]
+        return [link.predecessors_sha256 for link in links_of(*cases)[0].values()]
 
     assert stories("a", "b", "c") == stories("a", "b", "d")
     assert stories("a", "b", "c")[1] != stories("other", "b", "c")[1]

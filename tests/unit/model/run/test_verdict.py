@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
-from agentv.model.run.verdict import combined, combined_parts, counts, excludes_nothing, passes_gate
+from agentv.model.run.verdict import always_passes, combined, combined_parts, counts, passes_gate
 from agentv.model.values.response import Failure
 from doubles.nested_grading import Given, entry
 
@@ -108,7 +108,7 @@ def test_a_required_grade_passes_by_its_own_mark(value, passed):
     [(None, [], False), (0.0, [], True), (0.1, [], False), (0.0, [False, 0.0], True), (0.0, [False, 0.1], False)],
 )
 def test_a_threshold_of_0_without_a_gate_excludes_nothing(threshold, required, excludes):
-    assert excludes_nothing(threshold, [score(1.0, required=one).entry for one in required]) is excludes
+    assert always_passes(threshold, [score(1.0, required=one).entry for one in required]) is excludes
 
 
 @pytest.mark.parametrize(("value", "passed"), [(1.0, True), (0.5, False)])

@@ -126,8 +126,8 @@ def test_an_entry_that_was_changed_is_none(path):
 
 def test_a_full_disk_stops_caching_and_nothing_else(path):
     with opened(path) as cache:
-        pages = cache._open.execute("PRAGMA page_count").fetchone()[0]
-        cache._open.execute(f"PRAGMA max_page_count = {pages}")
+        pages = cache._connection.execute("PRAGMA page_count").fetchone()[0]
+        cache._connection.execute(f"PRAGMA max_page_count = {pages}")
         for number in range(300):
             cache.keep(call(f"n{number}"), TargetResponse("long" * 1000))
         cache.flush()

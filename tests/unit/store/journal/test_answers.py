@@ -264,7 +264,7 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
         journal.keep(call("d", "d"), TargetResponse("yes"))
         journal.finish(finished(trial=trial("a", key="a")))
         assert list(journal.finished()) == ["a"]
-        journal.take_up(lambda row: True, lambda finished: finished)
+        journal.retire_rows(lambda row: True, lambda finished: finished)
         journal.keep(call("a", "a"), TargetResponse("again", cost_usd=0.5, token_usage=TokenUsage(total=10)))
     path = tmp_path / "run" / "journal.jsonl"
     assert spent_in(path) == JournalSpending(Amount(1.25, 23), {"gpt": Ceiling(0.5, 10), "": Ceiling()})

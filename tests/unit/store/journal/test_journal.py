@@ -286,7 +286,7 @@ def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(director
         journal.finish(structs.replace(finished(trial=trial("case", key="first")), judge_cost_usd=0.005))
     with Journal(directory, ROOT) as journal:  # the second trial, and what the third one paid for, have no row yet
         journal.load_answers()
-        journal.take_up(lambda row: False, lambda finished: finished)
+        journal.retire_rows(lambda row: False, lambda finished: finished)
         kept = [journal.stored_answer(judging(key)) for key in ("other", "shared", "other")]
         assert [one.earlier for one in kept] == [False, True, True]
 

@@ -229,13 +229,13 @@ def test_cases_that_run_again_lose_their_rows_and_their_answers_and_others_keep_
     fill(journal, result("a"), result("b", "failed"), result("c", "failed"))
     assert list(journal.finished()) == ["a", "b", "c"]
     assert journal.load_answers() == 3
-    assert journal.take_up(is_failed, lambda finished: finished) == 0
+    assert journal.retire_rows(is_failed, lambda finished: finished) == 0
     assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == (["a"], ["b", "c"])
     assert [journal.stored_answer(call(key)) is not None for key in "abc"] == [True, False, False]
     assert [journal.holds(key) for key in "abc"] == [True, False, False]
     assert list(journal.finished()) == ["a"]
     before = (directory.path / "journal.jsonl").read_bytes()
-    assert journal.take_up(is_failed, lambda finished: finished) == 0
+    assert journal.retire_rows(is_failed, lambda finished: finished) == 0
     assert (directory.path / "journal.jsonl").read_bytes() == before
 
 
@@ -246,12 +246,12 @@ def not_drawn(key):
 def test_trials_that_were_not_drawn_have_a_row_which_can_be_moved_away_so_that_they_are(directory, journal):
     fill(journal, result("a"))
     assert list(journal.finished()) == ["a"]
-    journal.take_up(is_failed, lambda finished: finished)
+    journal.retire_rows(is_failed, lambda finished: finished)
     assert keys(directory, "history.jsonl") is None
     fill(journal, not_drawn("b"), result("c", "skipped"), result("d", "skipped", error=Failure("limit", "no")))
     assert list(journal.finished()) == ["a"]
     assert keys(directory, "index.jsonl") == ["a", "b"]
-    journal.take_up(is_failed, lambda finished: finished)
+    journal.retire_rows(is_failed, lambda finished: finished)
     assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == (["a"], ["b"])
 
 
@@ -268,7 +268,7 @@ def test_rows_that_no_longer_count_are_moved(directory, journal, written, curren
     fill(journal, *map(result, written))
     assert list(journal.finished()) == [*written]
     journal.load_answers()
-    assert journal.take_up(is_failed, lambda _: set(current)) == superseded
+    assert journal.retire_rows(is_failed, lambda _: set(current)) == superseded
     assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == files
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.store.journal.answers import HEADER, discard_line, row_checksum_line
-from agentv.store.journal.journal_files import cut_torn_lines, quarantined
+from agentv.store.journal.journal_files import cut_torn_lines, quarantine_message
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stored_runs import scoring, vouch, write_run, write_summary
 
@@ -146,8 +146,8 @@ def test_torn_lines_are_cut_off_every_file_of_a_run_and_whole_ones_are_left(tmp_
 
 def test_quarantined_rows_are_counted():
     begin = "index.jsonl: "
-    shown = quarantined(1)
+    shown = quarantine_message(1)
     assert shown == f"{begin}1 row was changed after it was written: moved to rejected.jsonl; its trial is graded again"
-    assert quarantined(2_000) == (
+    assert quarantine_message(2_000) == (
         f"{begin}2,000 rows were changed after they were written: moved to rejected.jsonl; their trials are graded again"
     )

@@ -36,7 +36,7 @@ def test_interrupted_rows_are_counted_wherever_the_file_is_cut(tmp_path, monkeyp
     one = written(tmp_path / "one.jsonl", *others, interrupted)
     two = written(tmp_path / "two.jsonl", interrupted, *others, interrupted)
     for at_once in (*range(64, 128), 1 << 16):
-        monkeypatch.setattr(reading, "_AT_ONCE", at_once)
+        monkeypatch.setattr(reading, "_BLOCK_BYTES", at_once)
         assert [count_interrupted(path) for path in (none, one, two, tmp_path / "gone.jsonl")] == [0, 1, 2, 0], at_once
 
 

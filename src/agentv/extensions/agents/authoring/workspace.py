@@ -39,7 +39,7 @@ from agentv.extensions.agents.authoring.schema import (
 )
 from agentv.model.suite.workspace import (
     SETUP_TIMEOUT_S,
-    SYSTEM,
+    SYSTEM_DIRECTORIES,
     WORKSPACE,
     DockerImage,
     WorkspaceCommand,
@@ -57,7 +57,7 @@ _KEYS_WITH_VARIABLES = frozenset({"repos", "network", "home", "keep", "ignore", 
 _KEYS_IN_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep"})
 """Keys that a workspace in data may have: files of the project, and how they are treated."""
 
-_SYSTEM = frozenset({*SYSTEM, "dev", "proc", "sys"})
+_SYSTEM = frozenset({*SYSTEM_DIRECTORIES, "dev", "proc", "sys"})
 _SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 

@@ -21,13 +21,13 @@ from typing import ClassVar, Self
 from agentv.extensions.agents import sockets
 from agentv.extensions.agents.workspaces.launcher import command_line
 from agentv.extensions.agents.workspaces.process_group import PROXIES, Places, ProcessGroup
-from agentv.model.suite.workspace import SYSTEM, SandboxName
+from agentv.model.suite.workspace import SYSTEM_DIRECTORIES, SandboxName
 from agentv.user_code.orphans import MARK as STARTED_BY
 
 _LINKED = ("/etc/resolv.conf", "/etc/localtime", "/etc/ssl/certs/ca-certificates.crt", "/etc/hosts")
 """Files of the system that may be links into places that are not visible."""
 
-_TOP = tuple(Path(f"/{one}") for one in SYSTEM)
+_TOP = tuple(Path(f"/{one}") for one in SYSTEM_DIRECTORIES)
 _SHARED_PARENTS = frozenset({".cargo", ".local", "local", "usr"})
 """A `bin` in here belongs to many programs: what lies beside it is not part of one installation, or is secret."""
 
@@ -83,10 +83,10 @@ def _toolchains(path: str, hidden: set[str]) -> Iterator[str]:
             real = os.path.realpath(entry)
             yield from _installation(real, hidden)
             for linked in _links_out(entry):  # installations of programs that it only links to
-                if Path(linked).parts[1] not in SYSTEM:
+                if Path(linked).parts[1] not in SYSTEM_DIRECTORIES:
                     packages = [*_packages(linked, hidden)]
                     yield from packages or _installation(os.path.dirname(linked), hidden)  # noqa: PTH120  # as text
-            if real != entry and Path(entry).parts[1] not in SYSTEM and not _contains_any(real, hidden):
+            if real != entry and Path(entry).parts[1] not in SYSTEM_DIRECTORIES and not _contains_any(real, hidden):
                 yield entry
     for prefix in (sys.prefix, sys.base_prefix):
         yield from _allowed(os.path.realpath(prefix), hidden)

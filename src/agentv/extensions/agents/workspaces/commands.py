@@ -31,7 +31,7 @@ async def run_confined(
         env: variables besides those of the sandbox.
         stdin: what it reads, where it says nothing of it.
     """
-    command = written.placed(workspace)
+    command = written.in_workspace(workspace)
     cwd = await asyncio.to_thread(_directory, workspace, command.cwd)
     if isinstance(cwd, Failure):
         return cwd
@@ -48,7 +48,7 @@ async def run_hooks(
     for command in hooks:
         if command.directory:
             # in the directory of its suite, with the rights of the user: it is the author's own code
-            placed = command.placed(workspace)
+            placed = command.in_workspace(workspace)
             given = {**env, "AGENTV_WORKSPACE_PATH": workspace, **placed.env}
             cwd = str(Path(placed.directory) / placed.cwd)
             started = Command(argv=placed.argv, shell=placed.shell, cwd=cwd)

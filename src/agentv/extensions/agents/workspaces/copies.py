@@ -106,7 +106,7 @@ def _without_secrets(path: Path, redactor: Redactor) -> str:
     if path.is_symlink() or not path.is_file():
         return ""
     if path.stat().st_size > _REWRITTEN:
-        return _removed_if(path, any(redactor.stretches(_text(block)) for block in _blocks(path)))
+        return _removed_if(path, any(redactor.spans_in(_text(block)) for block in _blocks(path)))
     data = path.read_bytes()
     clean = redactor.redact(_text(data)).encode(errors="surrogateescape")
     if clean == data:
