@@ -1,4 +1,4 @@
-"""The pages: runs in a browser, live while they run, and as an HTML file that needs nothing else."""
+"""Runs in a browser: `agentv view` shows them live, and a report is one self-contained HTML file."""
 
 COMMANDS = {"view": "agentv.extensions.view.command:command"}
 

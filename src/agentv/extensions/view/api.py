@@ -1,4 +1,4 @@
-"""The JSON API of the pages: what is asked for, and which use case answers."""
+"""The JSON API of the pages: its endpoints and their handlers."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from agentv.version import __version__
 from agentv.web.endpoints import Call, Endpoint, ProjectContext, declaring
 
 MOST_RUNS = 9
-"""The base, and the runs that are compared with it."""
+"""Maximum number of runs in a comparison, including the base."""
 
 
 class ProjectFacts(Struct, frozen=True):
     """The project.
 
     Attributes:
-        name: of its directory.
-        version: of agentv.
-        person: who asks; empty: whoever started `agentv view`.
-        team: the project is one of several on a server.
-        edit: runs may be named and deleted.
-        label: answers may be labelled.
-        run: cases may be run again.
-        locked: pages that have the token of this start may do some of these; this one has not.
-        offers: the further screens that have data here.
+        name: name of its directory.
+        version: version of agentv.
+        person: the person who sends the request; empty for the one who started `agentv view`.
+        team: whether the project is one of several on a team's server.
+        edit: whether runs may be named and deleted.
+        label: whether answers may be labelled.
+        run: whether cases may be run again.
+        locked: whether the page may do none of these only because it lacks the token of this start.
+        offers: further screens that have data in this project.
     """
 
     name: str
@@ -73,20 +73,20 @@ class RunsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which runs.
 
     Attributes:
-        run: the base, then the others; the parameter is repeated.
+        run: the base, then the others; repeat the parameter.
     """
 
     run: tuple[str, ...] = ()
 
 
 class RunName(Struct, frozen=True, forbid_unknown_fields=True):
-    """A name for a run; empty: none."""
+    """A name for a run; "" removes it."""
 
     name: str
 
 
 def endpoints() -> tuple[Endpoint, ...]:
-    """All endpoints of a project: those of the pages, and those that extensions add."""
+    """All endpoints of a project: those below and those that extensions add."""
     return (*_OWN, *(one for name in registered(ENDPOINTS) for one in loaded(ENDPOINTS, name)))
 
 
@@ -102,8 +102,8 @@ def _ids(call: Call, most: int = MOST_RUNS) -> tuple[str, ...]:
     return ids
 
 
-def _state_of_all(context: ProjectContext, call: Call) -> str:  # noqa: ARG001  # every state has this signature
-    """What a list of runs depends on."""
+def _state_of_all(context: ProjectContext, call: Call) -> str:  # noqa: ARG001  # the signature of `Endpoint.state`
+    """The state of a list of runs: that of every run."""
     return "\n".join(_state(run_id, path) for run_id, path in context.project.runs().items())
 
 
@@ -127,7 +127,7 @@ _endpoint = declaring(_OWN, Endpoint)
 
 @_endpoint("/api/project")
 def _project(context: ProjectContext, call: Call) -> ProjectFacts:
-    """The project and what may be done here."""
+    """The project and the viewer's permissions."""
     may = call.viewer.permissions
     return ProjectFacts(
         context.project.name,
@@ -141,7 +141,7 @@ def _project(context: ProjectContext, call: Call) -> ProjectFacts:
         offers=[
             "compare",
             *registered(ENDPOINTS),
-            *([] if context.project.named else ["trend"]),  # it is of all runs
+            *([] if context.project.named else ["trend"]),  # a trend covers all runs of the project
             *(["prompts"] if has_library(context.project) else []),
         ],
     )
@@ -149,25 +149,25 @@ def _project(context: ProjectContext, call: Call) -> ProjectFacts:
 
 @_endpoint("/api/runs", query=RunQuery, state=_state_of_all)
 def _runs(context: ProjectContext, call: Call) -> RunPage:
-    """The runs of the project, page by page."""
+    """The runs of the project, paginated."""
     return view_of(context).runs.page(call.query)
 
 
 @_endpoint(_RUN, state=_state_of_one, kept=True)
 def _overview(context: ProjectContext, call: Call) -> RunOverview:
-    """A run: its facts, failures by cause, and rates."""
+    """A run: its facts, failures by cause and rates."""
     return overview(_opened(context, call), call.names["id"])
 
 
 @_endpoint(f"{_RUN}/cases", query=CaseQuery, state=_state_of_one)
 def _cases(context: ProjectContext, call: Call) -> CasePage:
-    """Cases of a run, page by page."""
+    """The cases of a run, paginated."""
     return page_of_cases(_opened(context, call), call.query)
 
 
 @_endpoint(f"{_RUN}/grid", query=GridQuery)
 def _grid(context: ProjectContext, call: Call) -> GridPage:
-    """Answers by case and column, page by page."""
+    """The answers of a run by case and column, paginated."""
     run, query = _opened(context, call), call.query
     base = view_of(context).opened.run(query.against) if query.against else None
     if query.show != "rated":
@@ -185,20 +185,20 @@ def _case(context: ProjectContext, call: Call) -> ViewedCase:
 
 @_endpoint(f"{_RUN}/trials/{{trial}}", state=_state_of_one)
 def _trial(context: ProjectContext, call: Call) -> dict[str, Any]:
-    """A trial with all its texts, its trace and its diff."""
+    """A trial with its complete texts, trace and diff."""
     return whole_trial(_opened(context, call), call.names["trial"])
 
 
 @_endpoint("/api/compare/moved", query=RunsQuery, state=_state_of_several, kept=True)
 def _moved(context: ProjectContext, call: Call) -> MovedCases:
-    """Cases that moved from a base in several runs."""
+    """The cases that changed between a base and several other runs."""
     ids = _ids(call)
     return moved_cases(ids, [view_of(context).opened.run(run_id) for run_id in ids])
 
 
 @_endpoint("/api/compare", query=RunsQuery, state=partial(_state_of_several, most=2), kept=True)
 def _compared(context: ProjectContext, call: Call) -> ViewedComparison:
-    """A candidate against a base."""
+    """The comparison of a candidate with a base."""
     base, candidate = _ids(call, 2)
     opened = view_of(context).opened
     return viewed_comparison((base, candidate), opened.run(base), opened.run(candidate))
@@ -217,8 +217,8 @@ def _delete(context: ProjectContext, call: Call) -> DeletedRun:
 
 
 @_endpoint("/api/prompts")
-def _prompts(context: ProjectContext, call: Call) -> PromptList:  # noqa: ARG001  # as all handlers
-    """The prompts of the library, with status and last exam."""
+def _prompts(context: ProjectContext, call: Call) -> PromptList:  # noqa: ARG001  # the signature of handlers
+    """The prompts of the library, with their status and last exam."""
     return prompt_list(context.project)
 
 
@@ -230,22 +230,22 @@ def _prompt(context: ProjectContext, call: Call) -> WholePrompt:
 
 @_endpoint("/api/trend", query=TrendQuery, state=_state_of_all, kept=True)
 def _trend(context: ProjectContext, call: Call) -> ViewedTrend:
-    """A suite's results over its last runs."""
+    """A suite's results over its most recent runs."""
     return viewed_trend(context.project, call.query)
 
 
 @_endpoint(f"{_RUN}/trials/{{trial}}/run", method="POST", needs="run")
 def _rerun(context: ProjectContext, call: Call) -> Rerun:
-    """Run a case again."""
+    """Run a trial's case again."""
     trial = call.names["trial"]
     return _start(context, call, rerun_command(_opened(context, call), trial), trial)
 
 
 @_endpoint(f"{_RUN}/run", method="POST", needs="run")
 def _rerun_failed(context: ProjectContext, call: Call) -> Rerun:
-    """Run the failed cases again."""
+    """Run the failed cases of a run again, which must be the newest."""
     command = rerun_command(_opened(context, call), "")
-    if next(iter(context.project.runs()), "") != call.names["id"]:  # --last-failed would run what failed since then
+    if next(iter(context.project.runs()), "") != call.names["id"]:  # --last-failed would use the newer run
         raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
     return _start(context, call, command, "")
 
@@ -256,12 +256,12 @@ def _start(context: ProjectContext, call: Call, command: RerunCommand, trial: st
 
 
 @_endpoint("/api/rerun", needs="run")
-def _rerun_status(context: ProjectContext, call: Call) -> Rerun:  # noqa: ARG001  # as all handlers
-    """The case that runs again."""
+def _rerun_status(context: ProjectContext, call: Call) -> Rerun:  # noqa: ARG001  # the signature of handlers
+    """The state of the current or last rerun."""
     return view_of(context).runner.status()
 
 
 @_endpoint("/api/rerun", method="DELETE", needs="run")
-def _cancel(context: ProjectContext, call: Call) -> Rerun:  # noqa: ARG001  # as all handlers
-    """Cancel the case that runs again."""
+def _cancel(context: ProjectContext, call: Call) -> Rerun:  # noqa: ARG001  # the signature of handlers
+    """Cancel the current rerun."""
     return view_of(context).runner.cancel()

@@ -1,7 +1,8 @@
-"""The pages of one project: routes, how endpoints answer, static files, and the server on this machine.
+"""The web application of one project: routes, responses of endpoints, static files, and the local server.
 
-A page needs some seventy modules, of which a browser learns only as it reads them: asked for one by one they take
-longer than all data. So the module that a page begins with is handed out with all that it imports, compressed once.
+A page needs about seventy JavaScript modules. A browser discovers imports only as it parses each module, so loading
+them one by one would take longer than loading the data. A page's entry module is therefore served joined with all its
+imports, and compressed once.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectCo
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
 
 _START = token_urlsafe(8)
-"""Answers hold cursors, which mean nothing to another process: its answers have other tags."""
+"""Part of every ETag, as responses contain cursors, which are only valid in this process."""
 
 KEPT = 16
-"""Answers that take long to make and are kept."""
+"""Number of slow responses that are cached."""
 
 
 async def answer(context: ProjectContext, endpoint: Endpoint, request: Request) -> Response:
-    """The answer of an endpoint to a request."""
+    """The response of an endpoint to a request."""
     try:
         call = await _checked(context, endpoint, request)
         threads = None if endpoint.method == "GET" else context.writers
         return await to_thread.run_sync(_answered, context, endpoint, call, request, limiter=threads)
-    except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+    except Exception as error:  # noqa: BLE001  # every error becomes a response with a message
         return failed(error)
 
 
@@ -77,7 +78,7 @@ def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: 
     try:
         found = endpoint.handler(context, call)
     except DamagedIndexError:
-        found = endpoint.handler(context, call)  # with an index that is built again
+        found = endpoint.handler(context, call)  # the damaged index was removed and is rebuilt
     response = Response(encoded(found), media_type="application/json")
     if endpoint.method == "GET" and endpoint.state is None:
         return _unless_known(response, request)
@@ -85,14 +86,14 @@ def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: 
         response.headers["ETag"] = tag
         if endpoint.kept:
             view.answers[(endpoint.path, tag)] = bytes(response.body)
-            with suppress(KeyError):  # another thread may have taken the last one
+            with suppress(KeyError):  # another thread may have removed the last one
                 while len(view.answers) > KEPT:
                     view.answers.popitem(last=False)
     return response
 
 
 def _unless_known(response: Response, request: Request) -> Response:
-    """The answer, tagged by its content; nothing but the tag where the page has it."""
+    """The response with an ETag of its content, or 304 without a body if the client already has it."""
     tag = f'W/"{hashlib.blake2b(bytes(response.body), digest_size=12).hexdigest()}"'
     if is_known(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
@@ -139,14 +140,14 @@ def _lacking(viewer: Viewer, permission: Permission) -> str:
 
 
 ENTRIES = (ENTRY, "projects.js", "sign_in/sign_in.js")
-"""The modules that pages begin with: those of a project, a team's list of projects, and where people sign in."""
+"""Entry modules of the pages: of a project, of a team's list of projects, and of signing in."""
 
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 
 @cache
 def static_files() -> dict[str, bytes]:
-    """Every file that a browser may ask for, by its path."""
+    """Path → content of every static file."""
     found: dict[str, bytes] = {}
     waiting = [("", files("agentv.extensions.view.pages") / "browser")]
     while waiting:
@@ -162,7 +163,7 @@ def static_files() -> dict[str, bytes]:
 
 @cache
 def static_version() -> str:
-    """A hash over all files: other files have other addresses, so that browsers may keep them."""
+    """A hash of all static files. It is part of their addresses, so that browsers may cache them for ever."""
     found = hashlib.blake2b(digest_size=8)
     for path, content in sorted(static_files().items()):
         found.update(f"{path}\0{len(content)}\0".encode() + content)
@@ -175,13 +176,13 @@ def _compressed(path: str) -> bytes:
 
 
 async def static_file(request: Request) -> Response:
-    """One of the files."""
+    """The response with a static file."""
     path = request.path_params["path"]
     if request.path_params["version"] != static_version() or path not in static_files():
         return error_response(404, "no-such-file", "reload the page: it belongs to another version")
     named = [one.replace(" ", "").lower() for one in request.headers.get("accept-encoding", "").split(",")]
     packed = any(one == "gzip" or (one.startswith("gzip;") and not one.endswith(("q=0", "q=0.0"))) for one in named)
-    tag = f'"{static_version()}{"-gzip" if packed else ""}"'  # of this address: the version is part of it
+    tag = f'"{static_version()}{"-gzip" if packed else ""}"'  # the address includes the version
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": tag, "Vary": "Accept-Encoding"}
     if is_known(request, tag):
         return Response(status_code=304, headers=headers)
@@ -197,7 +198,7 @@ def static_route() -> Route:
 
 
 def application(context: ProjectContext, port: int) -> Guard:
-    """The application of `agentv view`, on a port of this machine."""
+    """The application of `agentv view` on a local port."""
     pages = project_application(context, "static")
 
     async def own(scope: Message, receive: Receive, send: Send) -> None:
@@ -214,10 +215,10 @@ def application(context: ProjectContext, port: int) -> Guard:
 
 
 def project_application(context: ProjectContext, static: str) -> Starlette:
-    """The pages and the API of one project. Whoever calls it puts a `Viewer` into the scope as `viewer`.
+    """The pages and the API of one project. The caller must put a `Viewer` into the ASGI scope as `viewer`.
 
     Args:
-        context: of the project.
+        context: state of the project.
         static: address of the static files, relative to the document.
     """
     events, declared = Events(context), endpoints()
@@ -247,33 +248,33 @@ async def _bug(_: Request, error: Exception) -> Response:
 
 
 HANDLERS: Mapping[Any, Any] = {HTTPException: _http_error, Exception: _bug}
-"""Answers where no route fits, or a handler raised."""
+"""Handlers for requests without a route and for exceptions."""
 
 
 DEFAULT_PORT = 4280
 _TRIED = 20
-"""Ports after the usual one that are tried where it is in use."""
+"""Number of ports to try, starting at the default one."""
 
 _GRACE_S = 0.3
 
 
 class _Server(uvicorn.Server):
-    """A server that ends at the first signal, also while streams are open."""
+    """A server that stops at the first signal, even while streams are open."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # uvicorn's signature
-        """End at once."""
+        """Stop at once."""
         self.should_exit = self.force_exit = True
 
 
 def listening_socket(port: int | None) -> socket.socket:
-    """A socket that listens on a port; without one on the usual port, or the next one that is free.
+    """A socket that listens on a port; for None, on the default port or the next free one.
 
     Raises:
-        UsageError: the port is in use, or may not be used.
+        UsageError: the port is in use or not permitted.
     """
     tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED), 0]
     for one in tried:
-        # with its protocol, without which asyncio would not send small answers at once
+        # name the protocol: asyncio sets TCP_NODELAY only then, without which small responses are delayed
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -293,9 +294,9 @@ def serve(context: ProjectContext, made: socket.socket, started: Callable[[], No
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        context: of the application.
-        made: listens already.
-        started: called once, when requests are answered.
+        context: state of the project.
+        made: a listening socket.
+        started: called once when requests can be answered.
     """
     port = made.getsockname()[1]
     config = quiet_config(application(context, port), timeout_graceful_shutdown=1, timeout_keep_alive=30, lifespan="on")
@@ -311,12 +312,12 @@ def serve(context: ProjectContext, made: socket.socket, started: Callable[[], No
 
 @contextmanager
 def opened_in_browser(address: str, *, secret: bool) -> Iterator[None]:
-    """Open a page in a browser, if somebody sits in front of a screen; never wait for it.
+    """Open a page in a browser if there is a display, without waiting for it.
 
     Args:
-        address: of the page.
-        secret: it contains a token. The command line of a browser can be read by every user of the machine, so that it
-            names a file of this user alone, which leads to the address and lies there for as long as the block.
+        address: address of the page.
+        secret: whether the address contains a token. Every user of the machine can read the browser's command line, so
+            the browser is given a private file that redirects to the address, which is deleted when the block ends.
     """
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         yield

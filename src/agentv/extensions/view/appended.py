@@ -1,4 +1,4 @@
-"""Rows that were appended to a run, read as they are written, and how the index of cases takes finished trials in."""
+"""Reading of rows that are appended to a run, and their conversion to trials of the index of cases."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from agentv.store.totals.summary import RunCounts
 
 _NOT_SEARCHED = frozenset({"sha256", "key", "timestamp", "role", "path", "source", "aggregate"})
 _SEARCHED = 1_000_000
-"""Characters of one trial that are searched."""
+"""Maximum number of searchable characters per trial."""
 
 
 def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
-    """The trial whose row begins at a place, in bytes."""
+    """A trial for the index; its row begins at `place`, in bytes."""
     trial, case = result.trial, result.trial.case
     row = TrialCluster.of(trial)
     group = CaseGroup(
@@ -79,13 +79,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 _CHECKED = 4096
-"""Bytes at the beginning of a file, and before a place in it, by which the file is recognized."""
+"""Number of bytes at the beginning of a file, and before a place in it, that the fingerprint covers."""
 
 _READ_AHEAD = 1 << 17
 
 
 class FileState(NamedTuple):
-    """What tells whether a file changed: its number in the file system, size, and time of the last write."""
+    """The inode, size and modification time of a file, to detect changes."""
 
     inode: int
     size: int
@@ -96,7 +96,7 @@ def state_of(path: Path) -> FileState | None:
     """The state of a file, or None if it is missing.
 
     Raises:
-        StoreError: something that is no regular file is there, such as a symbolic link.
+        StoreError: the path is not a regular file, but for instance a symbolic link.
     """
     with as_store_error("read", path):
         try:
@@ -109,7 +109,7 @@ def state_of(path: Path) -> FileState | None:
 
 
 def fingerprint(path: Path, end: int) -> int:
-    """A checksum of the beginning of a file and of the bytes before `end`: another file, another number.
+    """A checksum of the beginning of a file and of the bytes before `end`, to recognize the file.
 
     Raises:
         StoreError: the file cannot be read.
@@ -121,7 +121,7 @@ def fingerprint(path: Path, end: int) -> int:
 
 
 def appended_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
-    """The whole lines from a place on, each with the place where it begins. A last line without its end is left.
+    """The complete lines after a place, each with its start in bytes. An incomplete last line is left out.
 
     Raises:
         StoreError: the file cannot be read.
@@ -142,27 +142,27 @@ def _opened(path: Path) -> BinaryIO:
 
 
 _BATCH_S = 0.1
-"""Seconds for which rows are read before others may ask."""
+"""Seconds for which rows are read before requests get their turn."""
 
 _BATCH_BYTES = 16_000_000
 
 TOTALLED = 200_000
-"""Trials of a run that goes on whose totals are computed while it does."""
+"""Maximum number of trials for which totals are computed while a run is in progress."""
 
 
 class Collected(Struct):
-    """What is computed of rows beside their index.
+    """Results computed from rows in addition to the index.
 
     Attributes:
-        failures: by cause; None: rows were replaced, so that they must be read again.
-        counts: totals; None: there are too many rows, or not all of them were read by this process.
+        failures: failures by cause; None if rows were replaced, so that they must be read again.
+        counts: totals; None if there are too many rows, or if not all were read by this process.
     """
 
     failures: FailureGroups | None = field(default_factory=FailureGroups)
     counts: RunCounts | None = field(default_factory=RunCounts)
 
     def add(self, result: TrialResult, number: int, line: bytes) -> None:
-        """Take in a row."""
+        """Add a row."""
         if self.failures is not None:
             self.failures.add(result, number)
         if self.counts is not None and number > TOTALLED:
@@ -172,12 +172,12 @@ class Collected(Struct):
 
 
 class Batch(Struct, frozen=True):
-    """Trials that were read.
+    """A batch of trials that were read.
 
     Attributes:
-        end: where the next one begins, in bytes.
-        more: there are others.
-        problem: the first line that is not a row; empty: all are.
+        end: start of the next row, in bytes.
+        more: whether more rows follow.
+        problem: error message for the first line that is not a row; "" if all are.
     """
 
     trials: list[IndexedTrial]
@@ -187,19 +187,19 @@ class Batch(Struct, frozen=True):
 
 
 def read_batch(file: Path, root: str, start: int, first: int, collected: Collected) -> Batch:
-    """The trials of the next rows of a file, read for a moment.
+    """A batch of trials from the next rows of a file, limited in time and size.
 
-    A line that is not a row is passed over and reported; at a row of a newer version all later ones are left.
+    Lines that are not rows are skipped and reported.
 
     Args:
-        file: the `index.jsonl`.
-        root: which paths in rows are relative to.
+        file: path of the `index.jsonl`.
+        root: directory that paths in rows are relative to.
         start: where to begin, in bytes.
         first: number of the first trial.
-        collected: takes in the rows too.
+        collected: results to which the rows are added.
 
     Raises:
-        StoreError: the file cannot be read, or a newer agentv wrote it.
+        StoreError: the file cannot be read, or has a row of a newer version.
     """
     until = time.monotonic() + _BATCH_S
     trials: list[IndexedTrial] = []

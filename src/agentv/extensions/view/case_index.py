@@ -1,6 +1,6 @@
-"""The index of cases that `agentv view` reads pages from: one SQLite file, built from rows and never the truth.
+"""The index of cases that `agentv view` queries: one SQLite file that can always be rebuilt from the rows.
 
-It grows with the run: `append` takes what was appended to `index.jsonl`. Of several rows of one trial the last counts.
+`append` adds the rows that were appended to `index.jsonl`. If a trial has several rows, the last one counts.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from agentv.store.totals.tally import STATUSES
 
 _GRADED = frozenset({"passed", "shown"})
 _PAGE = 500
-"""Cases that are read with one question."""
+"""Number of cases per query."""
 
 _DIGITS = re.compile(r"\d+")
 _COUNTER = slice(24, 28)
-"""Where SQLite counts the changes of a file, in its header."""
+"""Position of the change counter in the header of an SQLite file."""
 
 _numbers = msgspec.json.Decoder(list[int])
 
 
 class ReadState(NamedTuple):
-    """How far the rows are read: bytes, the number of the next trial, and what tells the file from another."""
+    """How far the rows are read: position in bytes, number of the next trial, and fingerprint of the file."""
 
     place: int
     next_trial: int
@@ -56,12 +56,12 @@ class ReadState(NamedTuple):
 
 
 class CaseIndex:
-    """Cases of a run. Not for several threads at once.
+    """An index of a run's cases. Not safe for several threads.
 
     Attributes:
         read: how far the rows are read.
-        queries: chooses and counts its cases.
-        order: of its suites and of what their cases run with.
+        queries: selects and counts cases.
+        order: order of suites, prompts, targets and variants.
     """
 
     def __init__(self, database: sqlite3.Connection, order: FileOrder) -> None:
@@ -86,7 +86,7 @@ class CaseIndex:
 
     @classmethod
     def open(cls, path: Path, order: FileOrder) -> CaseIndex | None:
-        """The index in a file, or None if it is missing, was not written by agentv, or was changed."""
+        """The sealed index in a file; None if it is missing, of another version, or modified since."""
         if path.is_symlink() or not path.is_file():
             return None
         address = f"file:{quote(str(path))}?mode=ro"
@@ -100,7 +100,7 @@ class CaseIndex:
         return None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     @property
@@ -109,26 +109,26 @@ class CaseIndex:
 
     @property
     def counts(self) -> list[int]:
-        """How many cases ended how, in the order of `STATUSES`."""
+        """Number of cases by status, in the order of `STATUSES`."""
         return list(self._writer.statuses)
 
     @property
     def trials(self) -> int:
-        """How many trials have a row."""
+        """Number of trials with a row."""
         return self._writer.trials
 
     @property
     def replaced(self) -> int:
-        """How many rows were replaced by later ones, since this was opened."""
+        """Number of rows replaced by later ones since the index was opened."""
         return self._writer.replaced
 
     @property
     def assertions(self) -> list[tuple[str, str | None]]:
-        """Type and name of every assertion, by number; no name where there are too many."""
+        """Type and name of each assertion, by number. The name is None if there are too many."""
         return self._writer.assertions.all()
 
     def append(self, trials: Iterable[IndexedTrial], end: int, fingerprint: int) -> list[int]:
-        """Take in trials that were read up to `end`; the numbers of the cases that changed, each once."""
+        """Add trials that were read up to `end`; return the numbers of the changed cases, each once."""
         if not self._database.in_transaction:
             self._database.execute("BEGIN")
         changed, number = self._writer.add(trials, self.read.next_trial)
@@ -138,72 +138,72 @@ class CaseIndex:
         return changed
 
     def commit(self) -> None:
-        """Write what was taken in to the file."""
+        """Write the added trials to the file."""
         if self._database.in_transaction:
             self._database.execute("COMMIT")
 
     def save(self, name: str, value: bytes) -> None:
-        """Keep what was computed of all rows."""
+        """Store a value that was computed from all rows."""
         self._database.execute("INSERT OR REPLACE INTO saved VALUES (?, ?)", (name, value))
 
     def saved(self, name: str) -> bytes | None:
-        """What was kept under a name."""
+        """The value stored under a name, or None."""
         found = self._database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
         return None if found is None else bytes(found[0])
 
     def seal(self) -> None:
-        """Write everything, and note that the file is finished."""
+        """Write all changes, and mark the file as finished by storing its change counter."""
         self.commit()
-        self._database.execute(f"PRAGMA application_id = {_changes(self._path) + 1}")  # this change included
+        self._database.execute(f"PRAGMA application_id = {_changes(self._path) + 1}")  # counts this change, too
 
     def copied(self, path: Path) -> CaseIndex:
-        """A copy in a new file, to continue in. The file of this one may have been removed: a resume does so."""
+        """A writable copy in a new file. The original file may be missing, as resuming a run deletes it."""
         self.commit()
         copy = _connected(path)
         self._database.backup(copy)
         return CaseIndex(copy, self.order)
 
     def numbers(self, choice: CaseChoice) -> array[int]:
-        """The numbers of the chosen cases in their order."""
+        """The numbers of the selected cases in order."""
         return self.queries.numbers(choice)
 
     def entries(self, numbers: Sequence[int]) -> list[CaseEntry]:
-        """Cases with their trials, in the order of the numbers."""
+        """The cases with these numbers and their trials, in the same order."""
         found: dict[int, CaseEntry] = {}
         for start in range(0, len(numbers), _PAGE):
             found.update((entry.number, entry) for entry in self._entries(numbers[start : start + _PAGE]))
         return [found[number] for number in numbers if number in found]
 
     def case_at(self, route: str) -> int | None:
-        """The number of the case with a route."""
+        """The number of the case with a route, or None."""
         return self._one("SELECT number FROM case_names WHERE route = ?", text_hash(route))
 
     def first_trials(self, choice: CaseChoice) -> Iterator[tuple[int, int]]:
-        """The number of the first trial of each case of a choice, whatever its status, and where its row begins."""
+        """Number of the first trial of each case of a choice, regardless of status, and the position of its row."""
         self.queries.choose(choice)
         question = 'SELECT min(trials.number), place FROM chosen JOIN trials ON "case" = chosen.number GROUP BY "case"'
         yield from self._database.execute(f"{question} ORDER BY 1")
 
     def case_of(self, trial: int) -> int | None:
-        """The number of the case that a trial is of."""
+        """The number of a trial's case, or None."""
         return self._one('SELECT "case" FROM trials WHERE number = ?', trial)
 
     def place_of(self, trial: int) -> int | None:
-        """Where the row of a trial begins, in bytes."""
+        """The position of a trial's row in bytes, or None."""
         return self._one("SELECT place FROM trials WHERE number = ?", trial)
 
     def trial_at(self, place: int) -> int | None:
-        """The number of the trial whose row begins at a place; None: it was replaced."""
+        """The number of the trial whose row begins at a position, or None if it was replaced."""
         number = self._first_at(place)
         return number if self.place_of(number) == place else None
 
     def not_passed(self) -> Iterator[tuple[int, int]]:
-        """The number and the place of every trial that failed, errored, or did not run."""
+        """Number and row position of each trial that failed, errored or was skipped."""
         codes = ", ".join(str(code) for code, status in enumerate(STATUSES) if status not in _GRADED)
-        yield from self._database.execute(f"SELECT number, place FROM trials WHERE status IN ({codes}) ORDER BY number")  # noqa: S608  # as above
+        yield from self._database.execute(f"SELECT number, place FROM trials WHERE status IN ({codes}) ORDER BY number")  # noqa: S608
 
     def changed_since(self, place: int, limit: int) -> tuple[list[int], int]:
-        """The cases with a row at or after a place, of so many rows at most; and where those rows end."""
+        """The cases of at most `limit` rows at or after a position, and the end of those rows."""
         first = self._first_at(place)
         question = 'SELECT "case", place FROM trials WHERE number >= ? ORDER BY number LIMIT ?'
         rows = self._database.execute(question, (first, limit + 1)).fetchall()
@@ -226,7 +226,7 @@ class CaseIndex:
         return None if found is None else int(found[0])
 
     def _first_at(self, place: int) -> int:
-        """The number of the first trial whose row begins at a place or after it: rows stand as they are numbered."""
+        """The number of the first trial whose row begins at or after a position. Trials are numbered in row order."""
         low, high = 1, self.read.next_trial
         while low < high:
             middle = (low + high) // 2
@@ -238,7 +238,7 @@ class CaseIndex:
         marks = ", ".join("?" * len(numbers))
         trials: dict[int, list[tuple[int, CaseTrial]]] = defaultdict(list)
         question = (
-            'SELECT "case", trials.number, place, sample, status, score, duration, cost, value, teaser FROM trials '  # noqa: S608  # as above
+            'SELECT "case", trials.number, place, sample, status, score, duration, cost, value, teaser FROM trials '  # noqa: S608
             "JOIN trial_texts ON trial_texts.number = trials.number JOIN grades ON grades.number = trials.grades "
             f'WHERE "case" IN ({marks}) ORDER BY sample, trials.number'
         )
@@ -251,7 +251,7 @@ class CaseIndex:
                 (number, CaseTrial(number, place, sample, STATUSES[status], score, duration, cost, pairs, teaser))
             )
         question = (
-            'SELECT cases.number, "group", status, score, id, copy, sha, told_by, early FROM cases '  # noqa: S608  # as above
+            'SELECT cases.number, "group", status, score, id, copy, sha, told_by, early FROM cases '  # noqa: S608
             f"JOIN case_names USING (number) WHERE cases.number IN ({marks})"
         )
         for number, group, status, score, case_id, copy, sha, told_by, early in self._database.execute(
@@ -273,7 +273,7 @@ class CaseIndex:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """A file to write to."""
+    """A connection to a file for writing."""
     database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
     database.executescript(UNSAFE_WRITES)
     return database
@@ -285,7 +285,7 @@ def _changes(path: Path) -> int:
 
 
 def _natural_key(name: str) -> str:
-    """A text that sorts as people sort a name: `case-9` before `case-10`, whatever the case of its letters."""
+    """A sort key for natural order: `case-9` before `case-10`, ignoring upper and lower case."""
     return _DIGITS.sub(_as_number, name.casefold())
 
 

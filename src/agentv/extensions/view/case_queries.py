@@ -1,4 +1,4 @@
-"""The cases of a run that are chosen: which they are, in what order, their totals, and their answers as a grid."""
+"""Queries for selected cases of a run: the cases in order, their totals, and the rows of the grid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ORDERS: dict[CaseOrder, tuple[str, ...]] = {
 }
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
 _WORDS = re.compile("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]+")
-"""Letters and digits, but for those that SQLite takes for separators."""
+"""Letters and digits, except those that SQLite treats as separators."""
 
 _IN_GROUPS = '"group" IN (SELECT value FROM json_each(?))'
 _WITH_IDS = "number IN (SELECT number FROM case_names WHERE id IN (SELECT value FROM json_each(?)))"
@@ -44,7 +44,7 @@ _WITH_WORDS = 'number IN (SELECT "case" FROM trials WHERE number IN (SELECT rowi
 
 
 def with_status(choice: CaseChoice) -> str:
-    """The condition that the statuses of a choice mean."""
+    """The SQL condition for the statuses of a choice."""
     codes = ", ".join(str(CODES[one]) for one in choice.statuses if one != "flaky")
     flaky = " OR flaky" if "flaky" in choice.statuses else ""
     return f"(status IN ({codes}){flaky})" if choice.statuses else "1"
@@ -55,20 +55,20 @@ def _as_json(values: Sequence[int | str]) -> str:
 
 
 COLUMNS = 10
-"""Columns of the distribution of scores."""
+"""Number of bins of the histogram of scores."""
 
 _PASSED, _FAILED, _ERRORED = (CODES[status] for status in ("passed", "failed", "errored"))
 
 
 class ClusterSums(NamedTuple):
-    """What was judged, by clusters.
+    """Sums of judged samples, by cluster.
 
     Attributes:
-        kinds: (cases, sum of their rates) of a cluster → how many clusters have these.
-        judged: samples; of cases whose samples may end early, the cases.
-        samples: the harmonic mean of the cases' numbers of judged samples.
+        kinds: (number of cases, sum of their rates) of a cluster → number of clusters with these values.
+        judged: number of judged samples; a case whose sampling may end early counts once.
+        samples: harmonic mean of the cases' numbers of judged samples.
         bounds: the rate if all that errored had failed, and if all had passed.
-        errored: samples, or cases, likewise.
+        errored: number of errored samples, counted like `judged`.
     """
 
     kinds: Counter[tuple[int, float]]
@@ -81,7 +81,7 @@ class ClusterSums(NamedTuple):
 GridFilter = Literal["", "different", "changed", "rated"]
 
 WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
-"""What a case came to is the first of these that one of its cells is."""
+"""Statuses in order: a row of the grid has the first one that any of its cells has."""
 
 _BIT = {status: 1 << code for status, code in CODES.items()}
 _FLAKY, _CHANGED = 1 << len(CODES), 2 << len(CODES)
@@ -91,7 +91,7 @@ _DIFFERENT = [disagree(statuses) for statuses in _STATUSES]
 
 _ENDED = [f"{bit} * max(status = {CODES[status]})" for status, bit in _BIT.items()]
 _OUTCOMES = (
-    f"SELECT same, {' + '.join(_ENDED)} + {_FLAKY} * max(flaky) "  # noqa: S608  # made of constants
+    f"SELECT same, {' + '.join(_ENDED)} + {_FLAKY} * max(flaky) "  # noqa: S608  # built from constants
     f"+ {_CHANGED} * max(number IN (SELECT value FROM json_each(?))) "
     "FROM chosen JOIN cases USING (number) GROUP BY same"
 )
@@ -105,13 +105,13 @@ _ALL = 'SELECT number, "group", id, status FROM cases JOIN case_names USING (num
 
 
 class GridCounts(NamedTuple):
-    """How many rows there are of a kind.
+    """Numbers of rows of the grid.
 
     Attributes:
-        by_status: by their worst cell, in the order of `STATUSES`.
-        different: their cells disagree.
-        flaky: the samples of a cell disagree.
-        changed: a cell ended otherwise in another run.
+        by_status: rows by the status of their worst cell, in the order of `STATUSES`.
+        different: rows whose cells disagree.
+        flaky: rows with a cell whose samples disagree.
+        changed: rows with a cell that has another status in the other run.
     """
 
     by_status: list[int]
@@ -121,11 +121,11 @@ class GridCounts(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Another run beside this one, by the numbers of cases of this run.
+    """Cases of this run matched with another run.
 
     Attributes:
-        numbers: of the same cases in the other run.
-        changed: cases that ended otherwise there.
+        numbers: number of a case → its number in the other run.
+        changed: numbers of the cases that have another status there.
     """
 
     numbers: dict[int, int]
@@ -133,10 +133,10 @@ class Beside(NamedTuple):
 
 
 class CaseQueries:
-    """Chooses cases of an index, counts them, and groups them by what they are, in the thread that uses it.
+    """Selects and counts the cases of an index, and groups them to rows of the grid. Not safe for several threads.
 
-    Those that were chosen last, whatever their status, are in the table `chosen`. The number of a row of the grid is
-    the hash of what its cases are.
+    The temporary table `chosen` contains the cases of the last selection, regardless of statuses. A row of the grid is
+    identified by the hash of file, suite and id that its cases have in common (column `same`).
     """
 
     def __init__(self, database: sqlite3.Connection, writer: CaseWriter) -> None:
@@ -146,11 +146,11 @@ class CaseQueries:
         database.execute("CREATE TEMP TABLE chosen (number INTEGER PRIMARY KEY)")
 
     def forget(self) -> None:
-        """Forget what was chosen: a case was added or changed."""
+        """Invalidate the last selection, because a case was added or changed."""
         self._held = None
 
     def choose(self, choice: CaseChoice) -> None:
-        """Put the cases of a choice, whatever their statuses, into the table `chosen`."""
+        """Fill the table `chosen` with the cases of a choice, regardless of its statuses."""
         wanted = msgspec.structs.replace(choice, statuses=(), order="run")
         if wanted == self._held:
             return
@@ -158,11 +158,11 @@ class CaseQueries:
         where = " AND ".join(condition for condition, _ in conditions)
         values = [value for _, of in conditions for value in of]
         self._database.execute("DELETE FROM chosen")
-        self._database.execute(f"INSERT INTO chosen SELECT number FROM cases WHERE {where}", values)  # noqa: S608  # made of constants
+        self._database.execute(f"INSERT INTO chosen SELECT number FROM cases WHERE {where}", values)  # noqa: S608  # built from constants
         self._held = wanted
 
     def numbers(self, choice: CaseChoice) -> array[int]:
-        """The numbers of the chosen cases in their order."""
+        """The numbers of the selected cases in order."""
         self.choose(choice)
         return array("I", chain.from_iterable(self.in_order("number", choice, with_status(choice))))
 
@@ -171,11 +171,11 @@ class CaseQueries:
         names = " JOIN case_names USING (number)" if choice.order == "name" else ""
         terms = ", ".join((*_ORDERS[choice.order], "number"))
         return self._database.execute(
-            f"SELECT {column} FROM chosen JOIN cases USING (number){names} WHERE {condition} ORDER BY {terms}"  # noqa: S608  # as above
+            f"SELECT {column} FROM chosen JOIN cases USING (number){names} WHERE {condition} ORDER BY {terms}"  # noqa: S608
         )
 
     def _conditions(self, choice: CaseChoice) -> Iterator[tuple[str, list[str]]]:
-        """Conditions that the chosen cases meet, each with its values."""
+        """The SQL conditions of a choice, each with its parameters."""
         groups = [number for number, group in self._writer.all_groups() if choice.takes(group)]
         yield _IN_GROUPS, [_as_json(groups)]
         if choice.ids:
@@ -188,7 +188,7 @@ class CaseQueries:
             yield self._with_term(quoted or word)
 
     def _with_term(self, term: str) -> tuple[str, list[str]]:
-        """The cases that have a term: in an id or a name anywhere, or as words of one of their trials."""
+        """The SQL condition for a search term: part of an id or a name, or prefixes of words in one of the trials."""
         lowered = term.lower()
         named = [
             number
@@ -203,7 +203,7 @@ class CaseQueries:
         return f"({' OR '.join(conditions)})", values
 
     def _graded(self, chosen: str) -> list[int]:
-        """The lists of grades in which an assertion occurs; with `failed` those where it did not pass."""
+        """The lists of grades that contain an assertion, for `failed` only those in which it did not pass."""
         how, _, wanted = chosen.partition(" ")
         numbers = {number for number, named in enumerate(self._writer.assertions.all()) if wanted in named}
         return [
@@ -216,31 +216,31 @@ class CaseQueries:
         ]
 
     def by_status(self, choice: CaseChoice) -> list[int]:
-        """How many of the chosen cases ended how, whatever statuses are chosen; in the order of `STATUSES`."""
+        """Number of selected cases by status, ignoring the choice of statuses; in the order of `STATUSES`."""
         self.choose(choice)
         question = "SELECT status, count(*) FROM chosen JOIN cases USING (number) GROUP BY status"
         found = dict(self._database.execute(question))
         return [found.get(code, 0) for code in CODES.values()]
 
     def flaky(self) -> int:
-        """How many cases have samples that disagree."""
+        """Number of cases whose samples disagree."""
         return self._one("SELECT count(*) FROM cases WHERE flaky")
 
     def distinct(self, choice: CaseChoice) -> int:
-        """How many cases the chosen ones are, whatever they run with."""
+        """Number of distinct selected cases."""
         self.choose(choice)
         return self._one(
-            f"SELECT count(DISTINCT same) FROM chosen JOIN cases USING (number) WHERE {with_status(choice)}"  # noqa: S608  # made of constants
+            f"SELECT count(DISTINCT same) FROM chosen JOIN cases USING (number) WHERE {with_status(choice)}"  # noqa: S608  # built from constants
         )
 
     def scores(self) -> list[tuple[int, int]]:
-        """The distribution of scores: of each column how many cases passed, and how many failed.
+        """The histogram of scores: for each bin, the numbers of passed and of failed cases.
 
-        Without cases whose samples may end early: their means lean to the side on which they ended.
+        Cases whose sampling may end early are left out, because their mean scores are biased.
         """
         columns = [[0, 0] for _ in range(COLUMNS)]
         question = (
-            f"SELECT min({COLUMNS - 1}, CAST(score * {COLUMNS} + 1e-9 AS INTEGER)) AS place, status, count(*) "  # noqa: S608  # as above
+            f"SELECT min({COLUMNS - 1}, CAST(score * {COLUMNS} + 1e-9 AS INTEGER)) AS place, status, count(*) "  # noqa: S608
             f"FROM cases WHERE score IS NOT NULL AND status IN ({_PASSED}, {_FAILED}) "
             'AND "group" NOT IN (SELECT value FROM json_each(?)) GROUP BY place, status'
         )
@@ -250,10 +250,10 @@ class CaseQueries:
         return [(passed, failed) for passed, failed in columns]
 
     def rates(self, choice: CaseChoice) -> ClusterSums:
-        """The pass rates of the chosen cases, unbiased ones where samples may end early."""
+        """The pass rates of the selected cases, unbiased ones if sampling may end early."""
         self.choose(choice)
         question = (
-            "SELECT cluster, status, early IS NOT NULL, json_extract(early, '$.rate'), judged, passed, errored FROM "  # noqa: S608  # as above
+            "SELECT cluster, status, early IS NOT NULL, json_extract(early, '$.rate'), judged, passed, errored FROM "  # noqa: S608
             "(SELECT number AS of, cluster, status FROM chosen JOIN cases USING (number)) "
             "JOIN case_names ON case_names.number = of JOIN ("
             f'SELECT "case", sum(status IN ({_PASSED}, {_FAILED})) AS judged, sum(status = {_PASSED}) AS passed, '
@@ -280,7 +280,7 @@ class CaseQueries:
         return ClusterSums(kinds, all_judged, len(inverse) / fsum(inverse) if inverse else 1.0, bounds, all_errored)
 
     def grades(self) -> Iterator[tuple[int, int, int]]:
-        """Clusters, numbers of lists of grades, and how many trials of the cluster have these, cluster by cluster."""
+        """(cluster, number of a list of grades, number of trials of the cluster with this list), ordered by cluster."""
         question = (
             'SELECT cases.cluster, grades, count(*) FROM trials JOIN cases ON cases.number = "case" '
             "GROUP BY cases.cluster, grades ORDER BY cases.cluster"
@@ -292,11 +292,11 @@ class CaseQueries:
         return int(found)
 
     def outcomes(self, choice: CaseChoice, changed: Sequence[int] = ()) -> dict[int, int]:
-        """A set of bits by row: statuses of its chosen cells, and whether one is flaky or changed.
+        """Row → bit set of the statuses of its selected cells, and whether one of them is flaky or changed.
 
         Args:
-            choice: its statuses do not matter.
-            changed: numbers of the cases that ended otherwise in another run.
+            choice: the selection; its statuses are ignored.
+            changed: numbers of the cases that have another status in the other run.
         """
         self.choose(choice)
         return dict(self._database.execute(_OUTCOMES, (str(list(changed)),)))
@@ -323,13 +323,13 @@ class CaseQueries:
         shown: GridFilter,
         among: frozenset[int] | None = None,
     ) -> list[int]:
-        """The numbers of the rows that are shown, in the order of the choice.
+        """The rows to show, in the order of the choice.
 
         Args:
-            choice: its statuses are those of the worst cell of a row; `flaky`: one of its cells is.
-            outcomes: of this choice.
-            shown: `different`: cells disagree; `changed`: one ended otherwise in the other run.
-            among: only rows with these numbers; None: all.
+            choice: the selection; its statuses apply to the worst cell of a row, `flaky` to any cell.
+            outcomes: outcomes of this choice.
+            shown: `different` for rows whose cells disagree, `changed` for rows with another status in the other run.
+            among: limits the result to these rows; None for all.
         """
         wanted = [_shows(bits, choice, shown) for bits in range(256)]
         self.choose(choice)
@@ -337,7 +337,7 @@ class CaseQueries:
         return [row for row in order if wanted[outcomes[row]] and (among is None or row in among)]
 
     def cells(self, rows: Sequence[int], choice: CaseChoice) -> dict[int, list[int]]:
-        """The numbers of the chosen cases of rows, by row."""
+        """Row → numbers of its selected cases."""
         self.choose(choice)
         found: dict[int, list[int]] = {row: [] for row in rows}
         for row, number in self._database.execute(_CELLS, (str(list(rows)),)):
@@ -345,14 +345,14 @@ class CaseQueries:
         return found
 
     def rows_of(self, cases: Collection[tuple[str, str]]) -> frozenset[int]:
-        """The rows of cases, by their suites and ids."""
+        """The rows of cases that are given by suite and id."""
         suites = {number: group.suite for number, group in self._writer.all_groups()}
         ids = json.encode(sorted({case_id for _, case_id in cases})).decode()
         found = self._database.execute(_OF_IDS, (ids,))
         return frozenset(row for row, group, case_id in found if (suites[group], case_id) in cases)
 
     def beside(self, base: CaseQueries) -> Beside:
-        """The same cases in another run, matched as `agentv compare` does."""
+        """Match the cases with those of another run as `agentv compare` does."""
         scopes, earlier_scopes = self._scopes(), base._scopes()
         shared = shared_names((scopes.values(), earlier_scopes.values()))
         keys = (

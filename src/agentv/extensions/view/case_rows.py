@@ -1,4 +1,4 @@
-"""The index of cases: its tables, what it tells of a case, and how finished trials become its rows."""
+"""The index of cases: its tables, the data of its entries, and writing finished trials to it."""
 
 from __future__ import annotations
 
@@ -100,17 +100,17 @@ PRAGMA synchronous = OFF;
 CaseOrder = Literal["worst", "run", "file", "name", "slowest", "costliest"]
 AnyStatus = Literal["passed", "failed", "errored", "skipped", "shown", "flaky"]
 CODES = {status: code for code, status in enumerate(STATUSES)}
-"""Numbers that stand for statuses in an index."""
+"""Status → its number in an index."""
 
 _UNESCAPED = "!'()*"
 
 
 class CaseGroup(Struct, frozen=True, gc=False, array_like=True):
-    """What many cases have in common.
+    """Properties that many cases have in common.
 
     Attributes:
-        path: of the eval file, as rows name it.
-        clustered_by: what forms the cluster of its cases; None: each case is one.
+        path: path of the eval file, as in rows.
+        clustered_by: what defines the clusters of its cases; None if each case is its own cluster.
     """
 
     suite: str
@@ -127,30 +127,30 @@ class CaseGroup(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def rule(self) -> Rule:
-        """How the samples of a case become its verdict."""
+        """The rule by which the samples of a case determine its verdict."""
         return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
 
     @property
     def place(self) -> tuple[str | None, ...]:
-        """What a case runs with: another place, another case of the list."""
+        """What distinguishes cases with the same id: file, suite, target, prompt and variant."""
         return (self.path, self.suite, self.target, self.prompt, self.variant)
 
     @property
     def names(self) -> Iterable[str]:
-        """The names that are searched."""
+        """The searchable names."""
         names = (self.suite, self.target, self.prompt, self.variant, *self.tags)
         return (name for name in names if name is not None)
 
 
 class CaseChoice(Struct, frozen=True, gc=False):
-    """Cases of a run; what is empty chooses all.
+    """A selection of a run's cases. Empty fields select all.
 
     Attributes:
-        statuses: `flaky`: samples disagree.
-        assertion: `failed NAME` or `any NAME`, where NAME is a type or a name.
-        ids: of cases.
-        trials: numbers of trials of which a case has one; None: any.
-        q: terms that a trial of the case contains; words from their beginning, ids and names anywhere.
+        statuses: statuses; `flaky` selects cases whose samples disagree.
+        assertion: `failed NAME` or `any NAME`, where NAME is the type or name of an assertion.
+        ids: ids of cases.
+        trials: numbers of trials, one of which must be of the case; None selects all.
+        q: search terms that a trial of the case contains: prefixes of words, or any part of ids and names.
     """
 
     statuses: tuple[AnyStatus, ...] = ()
@@ -166,7 +166,7 @@ class CaseChoice(Struct, frozen=True, gc=False):
     order: CaseOrder = "worst"
 
     def takes(self, group: CaseGroup) -> bool:
-        """Whether the names of a group are chosen."""
+        """Whether the choice includes a group, by its names and tags."""
         return (
             self.suite in ("", group.suite)
             and self.target in ("", group.target)
@@ -177,14 +177,15 @@ class CaseChoice(Struct, frozen=True, gc=False):
 
 
 class IndexedTrial(Struct, frozen=True, gc=False):
-    """A trial as it is taken into the index.
+    """A trial to be added to the index.
 
     Attributes:
-        place: where its row begins, in bytes.
-        cluster, same: hashes: of its cluster, and of its case whatever it runs with.
-        grades: of each assertion its (type, name) and its state, 0 passed, 1 failed, 2 errored.
-        position: of its case in its file.
-        texts: all that is searched.
+        place: position of its row, in bytes.
+        cluster: hash of its cluster.
+        same: hash of file, suite and id of its case.
+        grades: for each assertion its type, name and state: 0 (passed), 1 (failed) or 2 (errored).
+        position: position of its case in the eval file.
+        texts: all searchable text.
     """
 
     place: int
@@ -204,7 +205,7 @@ class IndexedTrial(Struct, frozen=True, gc=False):
 
 
 class CaseTrial(Struct, frozen=True, gc=False):
-    """A trial of a case in a list. Its row begins at `place`, in bytes."""
+    """A trial of a listed case. Its row begins at `place`, in bytes."""
 
     number: int
     place: int
@@ -218,7 +219,7 @@ class CaseTrial(Struct, frozen=True, gc=False):
 
 
 class CaseEntry(Struct, frozen=True, gc=False):
-    """A case of a list, with its trials in the order of their samples."""
+    """A listed case with its trials, in the order of samples."""
 
     number: int
     route: str
@@ -233,7 +234,7 @@ class CaseEntry(Struct, frozen=True, gc=False):
 
 
 def route_of(group: CaseGroup, case_id: str, copy: int = 1) -> str:
-    """The address of a case in a run, as the page's `giveRoutes` makes it."""
+    """The route of a case within its run, equal to that of the page's function `giveRoutes`."""
     after = "".join(f"/{_quoted(name)}" for name in (group.target, group.prompt, group.variant) if name is not None)
     route = f"{_quoted(group.suite)}/{quote(_well_formed(case_id), safe=_UNESCAPED)}{after}"
     return route if copy == 1 else f"{_without_copy(route)}~{copy}"
@@ -241,7 +242,7 @@ def route_of(group: CaseGroup, case_id: str, copy: int = 1) -> str:
 
 @lru_cache(maxsize=1024)
 def _quoted(name: str) -> str:
-    """A name that many cases have in common."""
+    """A quoted name; cached, as many cases have the same names."""
     return quote(_well_formed(name), safe=_UNESCAPED)
 
 
@@ -260,12 +261,12 @@ _numbers_in = msgspec.json.Decoder(list[int]).decode
 
 
 class CaseWriter:
-    """Adds trials, one after the other, in one transaction of its caller.
+    """Writes trials to the tables, in a transaction of the caller.
 
     Attributes:
-        statuses: how many cases ended how, in the order of `STATUSES`.
-        trials: how many trials have a row.
-        replaced: how many rows were replaced by later ones.
+        statuses: number of cases by status, in the order of `STATUSES`.
+        trials: number of trials with a row.
+        replaced: number of rows replaced by later ones.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -292,7 +293,7 @@ class CaseWriter:
         return ((number, _numbers_in(value)) for number, value in self._grades.all())
 
     def add(self, trials: Iterable[IndexedTrial], first: int) -> tuple[list[int], int]:
-        """Take in trials, numbered from `first`; the cases that changed, each once, and the next number."""
+        """Add trials, numbered from `first`; return the changed cases, each once, and the next number."""
         changed: dict[int, bool] = {}
         number = first
         for trial in trials:
@@ -325,7 +326,7 @@ class CaseWriter:
         return case
 
     def _find(self, trial: IndexedTrial) -> tuple[int | None, int, int]:
-        """The number of a trial's case, if there is one; which copy of its route it has or gets; and its hash."""
+        """The number of a trial's case or None, the copy number of its route, and the hash of the route."""
         copy = 1
         while True:
             route = text_hash(route_of(trial.group, trial.case_id, copy))
@@ -350,7 +351,7 @@ class CaseWriter:
         return case
 
     def _remove(self, case: int, sample: int) -> None:
-        """Remove the trial whose row another one replaces."""
+        """Remove the previous trial of a sample, whose row is being replaced."""
         question = 'SELECT number FROM trials WHERE "case" = ? AND sample = ?'
         found = self._database.execute(question, (case, sample)).fetchone()
         if found is not None:
@@ -370,7 +371,7 @@ class CaseWriter:
         self.trials += 1
 
     def _settle(self, case: int) -> None:
-        """Give a case with several samples what they come to."""
+        """Update the verdict, score and costs of a case with several samples."""
         (group,) = self._database.execute('SELECT "group" FROM cases WHERE number = ?', (case,)).fetchone()
         rule = self.group(group).rule
         rows = self._database.execute(
@@ -408,7 +409,7 @@ class CaseWriter:
         )
 
     def _count(self, case: int, status: int) -> None:
-        """Count a case under another status."""
+        """Move a case to another status in `statuses`."""
         (before,) = self._database.execute("SELECT status FROM cases WHERE number = ?", (case,)).fetchone()
         self.statuses[before] -= 1
         self.statuses[status] += 1
@@ -422,30 +423,30 @@ def _as_text(value: object) -> str:
 
 
 _HELD = 10_000
-"""Texts that are held in memory."""
+"""Maximum number of texts that are cached in memory."""
 
 _NAMES = 500
-"""Assertions that are distinguished by name; later ones by their type alone, so that filters stay short."""
+"""Maximum number of assertions with a name; later ones have only a type, so that filters stay short."""
 
 
 class InternedTexts:
-    """Texts of one table with the columns number, hash and value.
+    """The interned texts of a table with the columns number, hash and value.
 
     Args:
-        table: its name.
+        table: name of the table.
     """
 
     def __init__(self, database: sqlite3.Connection, table: str) -> None:
         self._database = database
         self._numbers: dict[str, int] = {}
         self._values: dict[int, str] = {}
-        self._select = f"SELECT number FROM {table} WHERE hash = ?"  # noqa: S608  # a constant, as below
+        self._select = f"SELECT number FROM {table} WHERE hash = ?"  # noqa: S608  # the table's name is a constant
         self._insert = f"INSERT INTO {table} (hash, value) VALUES (?, ?)"  # noqa: S608
         self._read = f"SELECT value FROM {table} WHERE number = ?"  # noqa: S608
         self._read_all = f"SELECT number, value FROM {table}"  # noqa: S608
 
     def number(self, value: str) -> int:
-        """The number of a text; a new one is added."""
+        """The number of a text, which is added if it is new."""
         found = self._numbers.get(value)
         if found is None:
             if len(self._numbers) >= _HELD:
@@ -473,7 +474,7 @@ class InternedTexts:
 
 
 class InternedAssertions:
-    """Assertions by type and name, in the order of their first row, from 0."""
+    """Numbers assertions by type and name from 0, in the order of their first row."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -481,7 +482,7 @@ class InternedAssertions:
         self._numbers: dict[tuple[str, str | None], int] = {(kind, name): at for at, (kind, name) in enumerate(rows)}
 
     def number(self, kind: str, name: str) -> int:
-        """The number of an assertion; where there are too many names, of its type."""
+        """The number of an assertion, or that of its type if there are too many names."""
         named: tuple[str, str | None] = (kind, name)
         if named not in self._numbers and len(self._numbers) >= _NAMES:
             named = (kind, None)
@@ -492,5 +493,5 @@ class InternedAssertions:
         return found
 
     def all(self) -> list[tuple[str, str | None]]:
-        """Every type and name, by number."""
+        """Type and name of each assertion, by number."""
         return list(self._numbers)

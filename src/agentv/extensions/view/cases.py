@@ -1,4 +1,4 @@
-"""Cases of a run as lists show them, page by page."""
+"""The list of a run's cases, paginated."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from agentv.store.journal.verification import stored_summary
 from agentv.store.totals.tally import STATUSES
 
 MOST = 500
-"""Cases of one page."""
+"""Maximum number of cases per page."""
 
 
 class NoSuchCaseError(AgentvError):
-    """A case or a trial that a run does not have."""
+    """A run does not have the requested case or trial."""
 
     answered = (404, "no-such-case")
 
 
 class StatusCounts(Struct, frozen=True):
-    """How many cases ended how."""
+    """Number of cases by status."""
 
     passed: int = 0
     failed: int = 0
@@ -39,7 +39,7 @@ class StatusCounts(Struct, frozen=True):
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> StatusCounts:
-        """Out of numbers in the order of `STATUSES`."""
+        """Counts from numbers in the order of `STATUSES`."""
         return cls(**dict(zip(STATUSES, counts, strict=True)))
 
 
@@ -47,10 +47,11 @@ class ViewedTrial(Struct, frozen=True):
     """A trial in a list.
 
     Attributes:
-        trial: what `/trials/{trial}` is asked for.
-        repeat: planned samples of its case.
-        assertions: of each its number in the run's table of assertions, and 0 passed, 1 failed, 2 errored.
-        cost: US dollars, with its judges.
+        trial: value for `/trials/{trial}`.
+        repeat: planned number of samples of its case.
+        assertions: for each, its index in the run's table of assertions, and 0 (passed), 1 (failed) or 2 (errored).
+        cost: cost in US dollars, including judges.
+        teaser: why the trial ended as it did, or the beginning of its answer.
     """
 
     trial: str
@@ -69,9 +70,9 @@ class ViewedCase(Struct, frozen=True):
     """A case in a list: on one target, with one prompt and one variant.
 
     Attributes:
-        route: what `/case` is asked for.
-        sha: of what was written for it; another one, another text.
-        early: of a case whose samples may end early how they did.
+        route: value for `/cases/{route}`.
+        sha: hash of the case's definition, shortened; it changes when the definition does.
+        early: how sampling ended; null if the case's sampling cannot end early.
     """
 
     route: str
@@ -90,7 +91,7 @@ class ViewedCase(Struct, frozen=True):
 
     @classmethod
     def of(cls, entry: CaseEntry) -> ViewedCase:
-        """Out of the index."""
+        """The case of an entry of the index."""
         group = entry.group
         trials = [
             ViewedTrial(
@@ -112,17 +113,17 @@ class ViewedCase(Struct, frozen=True):
 
 
 class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start": "from"}):
-    """Which cases, in what order, and which part of them.
+    """Which cases, in which order, and which page of them.
 
     Attributes:
-        q: terms that a trial of the case contains: words from their beginning; ids and names anywhere.
-        status: statuses, separated by spaces; `flaky`: samples disagree.
-        assertion: `failed NAME` or `any NAME`, where NAME is a type or a name of an assertion.
-        cause: the cause of a group of failures.
+        q: search terms that a trial of the case contains: prefixes of words, or any part of ids and names.
+        status: statuses, separated by spaces; `flaky` selects cases whose samples disagree.
+        assertion: `failed NAME` or `any NAME`, where NAME is the type or name of an assertion.
+        cause: cause of a group of failures.
         id: ids of cases; the parameter may be repeated.
-        order: `worst`, `run` (in order of completion), `file`, `name`, `slowest` or `costliest` first.
-        limit: at most so many.
-        start: position of the first one.
+        order: `worst` first, `run` (order of completion), `file`, `name`, `slowest` or `costliest` first.
+        limit: maximum number of cases.
+        start: position of the first case.
     """
 
     q: str = ""
@@ -141,18 +142,20 @@ class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start"
 
 
 class CasePage(Struct, frozen=True, rename={"start": "from"}):
-    """A part of the chosen cases.
+    """A page of the selected cases.
+
+    A case counts once for each target, prompt and variant, unless it says "distinct".
 
     Attributes:
-        start: position of the first one.
-        total: how many are chosen.
-        counts: how many of them ended how, whatever statuses are chosen.
-        worst: the same of the cases that they are, each once with the worst of its results.
-        distinct: how many cases they are, whatever they run with.
-        flaky: how many cases of the run have samples that disagree.
-        rate: of the chosen cases; null where they are chosen by how they ended, or too many depend on each other.
-        indexed: share of the rows that is read, 0..1; below 1 there will be more.
-        cursor: what `/events` starts after.
+        start: position of the first case.
+        total: number of selected cases.
+        counts: selected cases by status, ignoring the selection of statuses.
+        worst: distinct cases by status, each with its worst result.
+        distinct: number of distinct cases.
+        flaky: number of cases of the run whose samples disagree.
+        rate: pass rate of the selected cases; null if they are selected by status, or if too many depend on each other.
+        indexed: share of the rows read so far, 0..1; below 1 there will be more cases.
+        cursor: cursor after which `/events` starts.
     """
 
     cases: list[ViewedCase]
@@ -168,7 +171,7 @@ class CasePage(Struct, frozen=True, rename={"start": "from"}):
 
 
 def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
-    """The cases that a page asks for.
+    """The page of cases that a query selects.
 
     Raises:
         ValueError: a status is not known, or a number is out of range.
@@ -185,7 +188,7 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
 
 
 class _Shown(NamedTuple):
-    """What a page of cases says of all chosen ones."""
+    """Numbers of a page of cases that cover all selected cases."""
 
     counts: StatusCounts
     worst: StatusCounts
@@ -212,7 +215,7 @@ def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
 
 
 def cut_of(run: Path) -> str | None:
-    """What ended a run by how its cases ended, if anything did."""
+    """Why a run was stopped because of its results, or None if it was not."""
     try:
         stored = stored_summary(run)
         found = None if stored is None else stored.document.get("cut")
@@ -225,7 +228,7 @@ def case_at(run: GrowingRun, route: str) -> ViewedCase:
     """The case with a route.
 
     Raises:
-        NoSuchCaseError: the run has none.
+        NoSuchCaseError: the run has no such case.
     """
     with run.index() as index:
         number = index.case_at(route)
@@ -237,7 +240,7 @@ def case_at(run: GrowingRun, route: str) -> ViewedCase:
 
 
 def choice_of(run: GrowingRun, query: CaseQuery, most: int) -> CaseChoice:
-    """The cases that a query means, of which a page holds so many at most.
+    """The selection of a query whose `limit` may be `most` at most.
 
     Raises:
         ValueError: a status is not known, or a number is out of range.
@@ -248,7 +251,7 @@ def choice_of(run: GrowingRun, query: CaseQuery, most: int) -> CaseChoice:
     for status in query.status.split():
         if status not in (*STATUSES, "flaky"):
             raise ValueError(f"status: '{status[:40]}' is not one of {', '.join((*STATUSES, 'flaky'))}")
-        statuses.append(status)  # type: ignore[arg-type]  # as checked
+        statuses.append(status)  # type: ignore[arg-type]  # checked just above
     names = (query.suite, query.target, query.prompt, query.variant, query.tag, query.assertion)
     trials: tuple[int, ...] | None = None
     if query.cause:

@@ -1,6 +1,6 @@
-"""Two runs compared, the verdict first, then the cases that moved; several runs against a base; a suite over its runs.
+"""Comparisons of two or more runs with the cases that changed, and the trend of a suite over its runs.
 
-All of it as `agentv compare` and `agentv trend` compute and word it.
+Numbers and sentences are those of `agentv compare` and `agentv trend`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from agentv.reports.text import without_directories
 from agentv.reports.trend import findings, notes, trend_data
 
 MOST_MOVED = 200
-"""Cases that moved one way that an answer holds; all are counted."""
+"""Maximum number of cases that got worse, or better, in a response; all are counted."""
 
 CHANGES = ("worse", "better", "lower", "higher", "same", "unjudged", "edited", "added", "gone")
-"""How a case can have changed."""
+"""The ways in which a case can have changed."""
 
 _WORSE, _BETTER = frozenset({"worse", "lower"}), frozenset({"better", "higher"})
 
 
 class ComparedRun(Struct, frozen=True):
-    """One of the runs."""
+    """One of the compared runs."""
 
     run_id: str
     targets: tuple[str, ...] = ()
@@ -46,7 +46,8 @@ class ChangedCase(Struct, frozen=True):
     """A case in both runs.
 
     Attributes:
-        change: `worse`: it passed and now fails; `better`; `lower` or `higher`: by score.
+        change: `worse` if it passed and now fails, `better` if it failed and now passes; `lower` or `higher` if only
+            the score changed.
     """
 
     case: ViewedCase
@@ -55,7 +56,7 @@ class ChangedCase(Struct, frozen=True):
 
 
 class CaseName(Struct, frozen=True):
-    """A case by its names."""
+    """Identifies a case by names."""
 
     suite: str
     id: str
@@ -65,12 +66,12 @@ class CaseName(Struct, frozen=True):
 
 
 class ViewedComparison(Struct, frozen=True):
-    """A candidate against a base.
+    """A comparison of a candidate with a base.
 
     Attributes:
-        comparison: the verdict and what it is based on, in the words of `agentv compare`.
-        counts: how many cases changed how.
-        moved: the cases that moved, the worst first, then the best.
+        comparison: verdict and basis, with the sentences of `agentv compare`.
+        counts: number of cases by change.
+        moved: changed cases: those that got worse, the worst first, then those that got better, the best first.
         gone: cases that only the base has.
     """
 
@@ -83,7 +84,7 @@ class ViewedComparison(Struct, frozen=True):
 
 
 def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: GrowingRun) -> ViewedComparison:
-    """The comparison of two runs; where it is not possible, why.
+    """The comparison of two runs, or the reason why it is not possible.
 
     Raises:
         StoreError: a run cannot be read.
@@ -91,7 +92,7 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
     (found,) = compared(base, [candidate])
     if isinstance(found, UsageError):
         return refused_comparison(runs, found)
-    worse = [pair for pair in found.pairs if change_of(pair) in _WORSE][:MOST_MOVED]  # the worst come first
+    worse = [pair for pair in found.pairs if change_of(pair) in _WORSE][:MOST_MOVED]  # pairs are sorted, worst first
     better = [pair for pair in found.pairs if change_of(pair) in _BETTER][-MOST_MOVED:]
     moved: list[ChangedCase] = []
     with base.index() as before, candidate.index() as after:
@@ -103,19 +104,19 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
 
 
 def compared(base: GrowingRun, candidates: Sequence[GrowingRun]) -> list[Comparison | UsageError]:
-    """Each candidate compared with the base as `agentv compare` does; an error: why that is not possible."""
+    """Each candidate's comparison with the base, or the error that prevents it, as in `agentv compare`."""
     return compare_each(str(base.path), [str(one.path) for one in candidates], ComparisonSettings(limit=0))
 
 
 def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedComparison:
-    """Two runs that cannot be compared, and why."""
+    """The result for two runs that cannot be compared, with the reason."""
     refused = ShownComparison("", without_directories(str(error)))
     base_run, candidate_run = map(ComparedRun, runs)
     return ViewedComparison(base_run, candidate_run, refused, dict.fromkeys(CHANGES, 0), [], [])
 
 
 def told_comparison(runs: tuple[str, str], found: Comparison, moved: list[ChangedCase]) -> ViewedComparison:
-    """A comparison with the cases of it that are shown."""
+    """A comparison in the form that pages show, with the given changed cases."""
     gone = [
         CaseName(key.suite, key.case_id, key.target, key.prompt, key.variant)
         for key in islice(found.left_out.only_base, MOST_MOVED)
@@ -125,7 +126,7 @@ def told_comparison(runs: tuple[str, str], found: Comparison, moved: list[Change
 
 
 def counts_of(found: Comparison) -> dict[str, int]:
-    """How many cases changed how."""
+    """Number of cases by change."""
     left = found.left_out
     counts = dict.fromkeys(CHANGES, 0)
     for pair in found.pairs:
@@ -136,7 +137,7 @@ def counts_of(found: Comparison) -> dict[str, int]:
 
 
 def change_of(pair: CasePair) -> str:
-    """How a case changed: one of `CHANGES`."""
+    """The change of a case, one of `CHANGES`."""
     if "errored" in (pair.before.status, pair.after.status):
         return "unjudged"
     if pair.broken or pair.fixed:
@@ -145,7 +146,7 @@ def change_of(pair: CasePair) -> str:
 
 
 def case_at(index: CaseIndex, places: Iterable[int]) -> ViewedCase | None:
-    """The case with a row at one of these places; None: the index does not have it yet."""
+    """The case with a row at one of these places, or None if the index does not have it yet."""
     for place in places:
         number = index.trial_at(place)
         case = None if number is None else index.case_of(number)
@@ -158,8 +159,8 @@ class CaseInRun(Struct, frozen=True):
     """A case of the base in one of the other runs.
 
     Attributes:
-        change: as in a comparison of two runs; `left out`: it is not compared there.
-        case: null: the run does not have it, or it is not compared.
+        change: change as in a comparison of two runs, or `left out` if the case is not compared.
+        case: the case in this run; null if the run does not have it or it is not compared.
     """
 
     change: str
@@ -167,10 +168,10 @@ class CaseInRun(Struct, frozen=True):
 
 
 class MovedCase(Struct, frozen=True):
-    """A case that moved.
+    """A case that changed.
 
     Attributes:
-        direction: `worse`: it got worse in one of the runs at least.
+        direction: `worse` if it got worse in at least one of the runs, otherwise `better`.
         base: the case in the base.
         runs: the case in each of the other runs, in their order.
     """
@@ -181,13 +182,13 @@ class MovedCase(Struct, frozen=True):
 
 
 class MovedCases(Struct, frozen=True):
-    """Several runs against one base.
+    """A comparison of several runs with one base.
 
     Attributes:
-        comparisons: each of the runs against the base; `moved` is empty there.
-        worse: number of cases that got worse in one of the runs at least.
-        better: number of the other cases that moved.
-        moved: these cases, the worst first, then the best; of each direction the first.
+        comparisons: comparison of each run with the base, with an empty `moved`.
+        worse: number of cases that got worse in at least one of the runs.
+        better: number of other cases that got better in at least one of the runs.
+        moved: these cases, up to a limit for each direction: the worst first, then the best.
     """
 
     comparisons: list[ViewedComparison]
@@ -197,7 +198,7 @@ class MovedCases(Struct, frozen=True):
 
 
 def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
-    """The cases of the first run that moved in the others.
+    """The cases of the first run that changed in the others.
 
     Raises:
         StoreError: a run cannot be read.
@@ -223,7 +224,7 @@ def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
 
 
 def _directions(found: Sequence[Comparison]) -> tuple[Mapping[CaseKey, float], Mapping[CaseKey, float]]:
-    """Cases that got worse somewhere, with the largest loss; the others that got better, with the largest gain."""
+    """Cases that got worse in any run, with the largest loss, and the others that got better, with the largest gain."""
     worse: dict[CaseKey, float] = {}
     better: dict[CaseKey, float] = {}
     for one in found:
@@ -237,7 +238,7 @@ def _directions(found: Sequence[Comparison]) -> tuple[Mapping[CaseKey, float], M
 
 
 class _Column:
-    """One of the runs against the base, with the pairs that are shown."""
+    """The comparison of one run with the base, limited to the shown cases."""
 
     def __init__(self, found: Comparison | UsageError, shown: set[CaseKey]) -> None:
         self._found = found
@@ -253,7 +254,7 @@ class _Column:
 
 
 def _why_left_out(key: CaseKey, found: Comparison) -> str:
-    """As far as the names in the base tell it: the other run may have given the case another target."""
+    """Why a case is not compared, as far as its names in the base tell: its target may differ in the other run."""
     left = found.left_out
     if key in left.only_base:
         return "gone"
@@ -281,10 +282,10 @@ class TrendQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which runs.
 
     Attributes:
-        suite: its name; empty: the first one.
-        last: number of runs.
-        measure: what of a run is followed.
-        target: its name; empty: the first one of the newest run.
+        suite: name of the suite; empty for the first one.
+        last: number of runs, counted from the newest.
+        measure: measure to follow.
+        target: name of the target; empty for the first one of the newest run.
     """
 
     suite: str = ""
@@ -297,14 +298,14 @@ class ViewedTrend(Struct, frozen=True):
     """A suite's trend.
 
     Attributes:
-        suites: all that have results.
-        suite: the one that is shown; empty without results.
-        targets: all that ran the suite.
-        target: the one that is shown.
+        suites: all suites with results.
+        suite: the shown suite; empty without results.
+        targets: all targets that ran the suite.
+        target: the shown target.
         findings: what the runs show, in sentences.
-        notes: what weakens that.
-        data: as `agentv trend --json` has it, or null.
-        problem: why the data is missing.
+        notes: limitations of these findings.
+        data: data as in `agentv trend --json`, or null.
+        problem: why there is no data.
     """
 
     suites: list[str]

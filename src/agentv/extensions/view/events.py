@@ -1,4 +1,4 @@
-"""What happened in a run, and in the project, since somebody looked last."""
+"""Server-sent events about a run and about the list of runs."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from agentv.web.endpoints import ProjectContext, Stream
 LiveState = Literal["running", "ended", "deleted", "unreadable"]
 
 _AT_ONCE = 200
-"""Rows of one event."""
+"""Maximum number of rows per event."""
 
 _HELD = 8
-"""Changes that are held, for others who look from the same place."""
+"""Number of cached events, for other streams with the same cursor."""
 
 
 class RowsEvent(Struct, frozen=True):
     """Rows were added.
 
     Attributes:
-        cases: those with a new row, as they are now, with all their trials.
-        done, planned: trials with a row, and trials to do; null: unknown.
-        counts: how the cases of the run ended so far.
-        cursor: the place after these rows.
+        cases: current data of the cases with a new row, with all their trials.
+        done, planned: number of trials with a row, and of planned trials; null if unknown.
+        counts: the run's cases so far, by status.
+        cursor: position after these rows.
     """
 
     cases: list[ViewedCase]
@@ -55,7 +55,8 @@ class StateEvent(Struct, frozen=True):
     """The state of a run changed.
 
     Attributes:
-        state: `ended`: it is finished or was interrupted, as `/api/runs/{id}` says.
+        state: the new state. `ended` means finished or interrupted; `/api/runs/{id}` says which.
+        problem: why the run is unreadable.
     """
 
     state: LiveState
@@ -63,35 +64,35 @@ class StateEvent(Struct, frozen=True):
 
 
 class ResetEvent(Struct, frozen=True):
-    """The rows were replaced or cut: all that was read of them must be read again."""
+    """The rows were replaced or truncated: the client must reload all of them."""
 
     cursor: str
 
 
 POLL_S = 0.05
-"""Between two looks at the rows of a run that is watched."""
+"""Interval between two checks of a watched run's rows."""
 
 STATE_S = 0.5
-"""Between two looks at the state of a run, and at the list of runs."""
+"""Interval between two checks of the state of a run, and of the list of runs."""
 
 PING_S = 15
 SEND_S = 30.0
-"""Seconds after which a client that takes nothing is given up."""
+"""Seconds after which a client that receives nothing is disconnected."""
 
 
 MOST_STREAMS = 200
-"""Streams of a project at once: whoever holds them open for ever must leave connections to others."""
+"""Maximum number of concurrent streams of a project, so that they cannot use up all connections."""
 
 CHECK_S = 5.0
-"""Seconds between two checks that somebody who watches may still read the project."""
+"""Seconds between two checks that the viewer of a stream may still read the project."""
 
 
 class Watch:
-    """Looks at something again and again while somebody watches, and wakes them when it changed.
+    """Polls something while it has watchers, and notifies them of changes. Each watcher enters it as a context manager.
 
     Attributes:
-        watchers: how many there are.
-        changed: what is set at the next change; take it before looking.
+        watchers: number of watchers.
+        changed: event that the next change sets, and then replaces. Get it before reading the current state.
     """
 
     def __init__(self, look: Callable[[], bool], every_s: float) -> None:
@@ -123,11 +124,11 @@ class Watch:
 
 
 class RunChanges:
-    """Changes of one run for all who watch it: read once, however many they are.
+    """Changes of one run, read once for all of its streams.
 
     Attributes:
-        state: whether the run goes on.
-        lock: held by whoever looks for changes.
+        state: last known state of the run.
+        lock: held while a stream looks for changes.
     """
 
     def __init__(self, run: GrowingRun) -> None:
@@ -143,12 +144,12 @@ class RunChanges:
         if time.monotonic() - self._looked >= STATE_S:
             state, self._looked = self._state(), time.monotonic()
             if state != self.state:
-                changed = self._read() or True  # the last rows come before the end
+                changed = self._read() or True  # send the last rows before the end
                 self.state = state
         return changed
 
     def _read(self) -> bool:
-        """Read what was appended; whether anything was."""
+        """Read appended rows; return whether there were changes."""
         if not self.run.changed():
             return False
         self.run.catch_up(0.1)
@@ -163,11 +164,11 @@ class RunChanges:
             return StateEvent("unreadable", without_directories(str(error)))
 
     def cursor(self) -> str:
-        """The place after the rows that were read."""
+        """The position after the rows read so far."""
         return self.run.progress().cursor
 
     def after(self, cursor: str) -> RowsEvent | ResetEvent | None:
-        """What happened after a place; None: nothing."""
+        """The next event after a cursor, or None if nothing has changed."""
         key = (cursor, self.cursor())
         if cursor == key[1]:
             return None
@@ -196,7 +197,7 @@ class RunChanges:
 
 
 class _Admission:
-    """Whoever watches, who may be signed out meanwhile."""
+    """Checks that the viewer of a stream may still read the project, as they may be signed out meanwhile."""
 
     def __init__(self, context: ProjectContext, request: Request) -> None:
         self._context = context
@@ -204,7 +205,7 @@ class _Admission:
         self._checked = time.monotonic()
 
     async def wait(self, changed: asyncio.Event) -> bool:
-        """Wait for a change, but not for ever; whether they may still see it."""
+        """Wait for a change or a timeout; return whether the viewer may still read the project."""
         with suppress(TimeoutError):
             await asyncio.wait_for(changed.wait(), CHECK_S)
         if time.monotonic() - self._checked < CHECK_S:
@@ -214,7 +215,7 @@ class _Admission:
             await run_in_threadpool(self._context.viewer, self._request)
         except RefusedError:
             return False
-        except AgentvError:  # nobody knows while the database is away
+        except AgentvError:  # unknown while the database is unavailable
             return True
         return True
 
@@ -230,20 +231,20 @@ class Events:
         self._streams = 0
 
     async def of_run(self, request: Request) -> Response:
-        """The events of one run."""
+        """The event stream of one run."""
         try:
             run = await run_in_threadpool(view_of(self._context).opened.run, request.path_params["id"])
             key = str(run.path)
             shared = self._runs.get(key)
             if shared is None or not shared.watch.watchers or shared.run is not run:
                 shared = self._runs[key] = RunChanges(run)
-        except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+        except Exception as error:  # noqa: BLE001  # every error becomes a response with a message
             return failed(error)
         start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.cursor()
         return self._response(self._run_events(shared, start, _Admission(self._context, request)))
 
     async def of_project(self, request: Request) -> Response:
-        """The events of the list of runs."""
+        """The event stream of the list of runs."""
         return self._response(self._list_events(_Admission(self._context, request)))
 
     def _response(self, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
@@ -255,7 +256,7 @@ class Events:
 
     async def _counted(self, events: AsyncGenerator[ServerSentEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
         if self._streams >= MOST_STREAMS:
-            return  # many asked at once, before any of them was counted; asked again, it gets the refusal
+            return  # many requests came before any was counted; the client's retry gets the refusal
         self._streams += 1
         try:
             async with aclosing(events):
@@ -292,7 +293,7 @@ class Events:
                     return
 
     def _read_list(self) -> bool:
-        """Look at all runs; whether one is new, changed, or gone."""
+        """Read the list of runs; return whether a run is new, changed or gone."""
         before, self._listed = self._listed, {run.run_id: run for run in view_of(self._context).runs.all()}
         return self._listed != before
 
@@ -325,10 +326,10 @@ def _event(name: str, data: Any, cursor: str | None = None) -> ServerSentEvent:
 
 
 class RunStreamQuery(Struct, frozen=True):
-    """Where events begin.
+    """Where the stream begins.
 
     Attributes:
-        after: a cursor; empty: now. `Last-Event-ID` comes before it.
+        after: cursor after which the stream begins; empty to begin now. The header `Last-Event-ID` takes precedence.
     """
 
     after: str = ""

@@ -1,4 +1,4 @@
-"""The answers of a run as a grid: a row for each case, a column for each prompt, target and variant."""
+"""The answers of a run as a grid: a row per case, a column per combination of prompt, target and variant."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from agentv.store.files.lines import lines_at
 from agentv.store.rows.results import read_results_at
 
 MOST = 200
-"""Rows of one page."""
+"""Maximum number of rows per page."""
 
 TEXT = 2_000
-"""Characters of an answer, or of a variable, that a cell holds."""
+"""Maximum number of characters of an answer or a variable in a cell."""
 
 
 class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which rows, in what order, and which part of them.
+    """Which rows, in which order, and which page of them.
 
     Attributes:
-        show: `different`: columns disagree; `changed`: a cell ended otherwise in the run `against`; `rated`: people
-            rated an answer.
-        against: id of another run, whose answers stand beside.
-        where: `NAME=TEXT`: the variable, or `metadata.NAME`, contains a text, in any case; may be repeated.
+        show: `different` selects rows whose columns disagree, `changed` those with a cell that has another status in
+            the run `against`, `rated` those with an answer rated by a person.
+        against: id of another run, whose answers are shown for comparison.
+        where: `NAME=TEXT` selects rows whose variable NAME, or `metadata.NAME`, contains TEXT, ignoring case; may be
+            repeated.
     """
 
     order: CaseOrder = "file"
@@ -44,7 +45,7 @@ class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class GridColumn(Struct, frozen=True):
-    """What the cells of a column ran with."""
+    """Target, prompt and variant of a column."""
 
     target: str
     prompt: str | None
@@ -52,19 +53,19 @@ class GridColumn(Struct, frozen=True):
 
     @classmethod
     def of(cls, group: CaseGroup) -> GridColumn:
-        """That of a group of cases."""
+        """The column of a group of cases."""
         return cls(group.target, group.prompt, group.variant)
 
 
 class GridText(Struct, frozen=True):
-    """A text, or the beginning of one of `length` characters."""
+    """A text of `length` characters, possibly truncated."""
 
     text: str
     length: int
 
     @classmethod
     def of(cls, text: str) -> GridText:
-        """The text, cut."""
+        """A text, truncated to `TEXT` characters."""
         return cls(text[:TEXT], len(text))
 
 
@@ -72,16 +73,16 @@ class GridCell(Struct, frozen=True):
     """One case in one column.
 
     Attributes:
-        column: its place among the columns of the page.
-        route: what `/case` is asked for.
-        trial: what `/trials/{trial}` is asked for: of the first sample that ended as the case did.
-        key: of that trial.
-        samples, passed: how many there are, and how many passed.
-        answer: of that trial; null: it has none.
-        output_sha256: of the answer, by which ratings know it; empty without an answer.
-        why: why it did not pass, in a line; empty: it did.
-        cost: US dollars, with its judges; null: unknown.
-        duration: milliseconds.
+        column: index of its column in the page's `columns`.
+        route: value for `/cases/{route}`.
+        trial: value for `/trials/{trial}` of the shown trial: the first sample with the case's status.
+        key: key of the shown trial.
+        samples, passed: number of samples, and of those that passed.
+        answer: answer of the shown trial; null if it has none.
+        output_sha256: hash of the answer, which ratings refer to; empty without an answer.
+        why: why the case did not pass, in one line; empty if it passed.
+        cost: cost in US dollars, including judges; null if unknown.
+        duration: mean duration of its samples in milliseconds.
         base: the same case in the other run, or null.
     """
 
@@ -105,10 +106,10 @@ class GridRow(Struct, frozen=True):
     """One case.
 
     Attributes:
-        route: of its first cell.
-        path: of its eval file.
-        vars: names → values as text; after them the metadata of the case, as `metadata.NAME`.
-        input: the last message of the user.
+        route: route of its first cell.
+        path: path of its eval file.
+        vars: variables as text, by name, followed by the case's metadata as `metadata.NAME`.
+        input: the last user message.
     """
 
     route: str
@@ -123,16 +124,16 @@ class GridRow(Struct, frozen=True):
 
 
 class GridPage(Struct, frozen=True, rename={"start": "from"}):
-    """A part of the chosen rows.
+    """A page of the selected rows.
 
     Attributes:
-        columns: in the order of `run.json`.
+        columns: columns in the order of `run.json`.
         start: position of the first row.
-        total: how many rows are chosen.
-        counts: how many of the rows came to what, by the worst of their cells, whatever status is chosen.
-        different: how many of them have columns that disagree.
-        flaky: how many of them have a cell whose samples disagree.
-        changed: how many of them ended otherwise in the other run; null without another run.
+        total: number of selected rows.
+        counts: rows by the status of their worst cell, ignoring the selection of statuses.
+        different: number of these rows whose columns disagree.
+        flaky: number of these rows with a cell whose samples disagree.
+        changed: number of these rows with another status in the other run; null without another run.
         indexed, cursor: as in a list of cases.
     """
 
@@ -151,12 +152,12 @@ class GridPage(Struct, frozen=True, rename={"start": "from"}):
 def page_of_grid(
     run: GrowingRun, query: GridQuery, base: GrowingRun | None, rated: frozenset[tuple[str, str]] = frozenset()
 ) -> GridPage:
-    """The rows that a page asks for.
+    """The page of rows that a query selects.
 
     Args:
-        run: whose rows they are.
-        query: which of them.
-        base: the run that the query names.
+        run: the run.
+        query: selection of rows.
+        base: the run that the query compares with.
         rated: suites and ids of the cases with a rated answer, if only these are shown.
 
     Raises:
@@ -217,7 +218,7 @@ _facts_in = json.Decoder(_Facts).decode
 
 
 def _where(run: GrowingRun, choice: CaseChoice, where: tuple[str, ...]) -> tuple[int, ...]:
-    """The numbers of the first trials of chosen cases whose facts contain texts."""
+    """The numbers of the first trials of the selected cases that meet all conditions of `where`."""
     wanted = [(name, text.lower()) for name, _, text in (one.partition("=") for one in where)]
 
     def found(index: CaseIndex) -> tuple[int, ...]:
@@ -238,9 +239,9 @@ def _facts(variables: Mapping[str, object], metadata: Mapping[str, object]) -> d
 
 
 def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
-    """The cases of a run in another one.
+    """The cases of a run matched with those of another one.
 
-    Both are locked in the order of their paths, whichever is compared with which.
+    The runs are locked in the order of their paths, to prevent a deadlock with the opposite comparison.
     """
     first, second = sorted((run, base), key=lambda one: one.path)
     with first.lock, second.lock, base.index() as before:
@@ -249,13 +250,13 @@ def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
 
 
 def _columns(index: CaseIndex) -> list[GridColumn]:
-    """What cases ran with, in the order in which `run.json` names prompts, targets and variants."""
+    """The columns of a run, in the order of prompts, targets and variants in `run.json`."""
     columns = dict.fromkeys(GridColumn.of(group) for _, group in index.groups())
     return sorted(columns, key=lambda one: index.order.column(one.prompt, one.target, one.variant))
 
 
 class _Reader:
-    """What cells show out of the rows of a run, which are read together."""
+    """Creates the cells of entries from their rows, which are read at once."""
 
     def __init__(self, run: GrowingRun, columns: list[GridColumn], entries: Collection[CaseEntry]) -> None:
         places = sorted({one.place for entry in entries for one in (entry.trials[0], _shown(entry))})
@@ -264,12 +265,12 @@ class _Reader:
         self._columns = {column: place for place, column in enumerate(columns)}
 
     def row(self, entries: list[CaseEntry], before: Mapping[int, GridCell]) -> GridRow:
-        """A row with its cells; `before`: cells of another run, by the numbers of the entries."""
+        """A row with its cells. `before` contains cells of another run by entry number."""
         cells = sorted((self.cell(entry, before.get(entry.number)) for entry in entries), key=lambda cell: cell.column)
         first = entries[0]
         result = self._results[first.trials[0].place]
         case = result.trial.case
-        # what the user said last; what there is at all, where nobody asked
+        # the last user message, or the last message if there is none from the user
         asked = [message for message in result.input if message.role == "user"] or list(result.input)
         return GridRow(
             first.route,
@@ -284,7 +285,7 @@ class _Reader:
         )
 
     def cell(self, entry: CaseEntry, base: GridCell | None = None) -> GridCell:
-        """A cell; `base`: that of another run."""
+        """The cell of an entry. `base` is the same cell of another run."""
         trial = _shown(entry)
         result = self._results[trial.place]
         costs = [one.cost for one in entry.trials if one.cost is not None]
@@ -307,7 +308,7 @@ class _Reader:
 
 
 def _shown(entry: CaseEntry) -> CaseTrial:
-    """The first sample that ended as its case did."""
+    """The first sample with the status of its case."""
     return next((one for one in entry.trials if one.status == entry.status), entry.trials[0])
 
 

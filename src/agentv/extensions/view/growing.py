@@ -1,6 +1,6 @@
-"""One run whose rows are read as they are written, through its index of cases.
+"""A run that is indexed while its rows are written.
 
-The index is kept beside the rows, so that no later start reads them again.
+The finished index is stored beside the rows, so that later starts need not read them again.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from agentv.store.rows.results import read_results_at
 T = TypeVar("T")
 
 _FIRST_S = 0.3
-"""Seconds for which an answer waits for rows that are not read yet."""
+"""Seconds that a request waits for unread rows."""
 
 _REMEMBERED = 16
-"""Choices and the like that are held of a run: up to 5 MB each of a million cases."""
+"""Number of computed results that are cached per run, up to 5 MB each for a million cases."""
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
 
 
 class DamagedIndexError(StoreError):
-    """An index that SQLite cannot read: it is thrown away, and built again at the next question."""
+    """SQLite cannot read an index; it was deleted, and is rebuilt at the next access."""
 
 
 class Progress(Struct, frozen=True):
-    """How far a run is read.
+    """How much of a run has been read.
 
     Attributes:
-        cursor: what an event stream starts after; another file has another one.
-        indexed: share of the rows that is read, 0..1.
-        problem: why some rows are left out; empty: none is.
+        cursor: cursor after which an event stream starts; it differs for every file.
+        indexed: share of the rows read so far, 0..1.
+        problem: why some rows are left out; "" if none are.
     """
 
     cursor: str
@@ -67,12 +67,12 @@ class Progress(Struct, frozen=True):
 
 
 class GrowingRun:
-    """A run and its index of cases. For several threads.
+    """A run and its index of cases. Safe for several threads.
 
     Args:
-        path: absolute, of its directory.
+        path: absolute path of its directory.
         root: absolute path of the repository root, which paths in rows are relative to.
-        temporary: a file of this process in which the index grows.
+        temporary: path of a file of this process for the index while it grows.
     """
 
     def __init__(self, path: Path, root: str, temporary: Path) -> None:
@@ -89,16 +89,16 @@ class GrowingRun:
         self._problem = ""
         self._collected = Collected()
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
-        self._remembered_at = 0  # number of the next trial
+        self._remembered_at = 0  # `next_trial` of the index for which results are cached
         self._tried: int | None = None
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         with self.lock:
             self._begin_again()
 
     def catch_up(self, seconds: float = _FIRST_S) -> Progress:
-        """Read what was appended, for so long at most.
+        """Read appended rows for at most `seconds`.
 
         Raises:
             StoreError: the rows cannot be read.
@@ -109,13 +109,13 @@ class GrowingRun:
         return self.progress()
 
     def changed(self) -> bool:
-        """Whether the file is another than the one that was read."""
+        """Whether the rows have changed since they were read."""
         with suppress(StoreError):
             return self._seen != state_of(self._file)
         return False
 
     def progress(self) -> Progress:
-        """How far it is read."""
+        """How much of the run has been read."""
         with self.lock:
             place = 0 if self._index is None else self._index.read.place
             size = 0 if self._seen is not None else _size_of(self._file)
@@ -123,10 +123,10 @@ class GrowingRun:
 
     @contextmanager
     def index(self) -> Iterator[CaseIndex]:
-        """The index, as far as it is read, for one thread.
+        """Give one thread access to the index of the rows read so far.
 
         Raises:
-            DamagedIndexError: its file was damaged.
+            DamagedIndexError: the file of the index is damaged.
         """
         with self.lock:
             if self._index is None:
@@ -142,15 +142,15 @@ class GrowingRun:
                 raise DamagedIndexError(f"the index of {self.path} was damaged; it is built again: {error}") from error
 
     def numbers(self, choice: CaseChoice) -> array[int]:
-        """The numbers of the chosen cases in their order; computed once as long as no row is added."""
+        """The numbers of the selected cases in order, cached until a row is added."""
         return self.remember(choice, lambda index: index.numbers(choice))
 
     def facts(self, cut: str | None) -> IndexFacts:
-        """Counts and rates over all cases, of a run that was cut short for a reason, if there is one."""
+        """Counts and rates over all cases. `cut` says why the run was stopped because of its results, if it was."""
         return self.remember("facts", index_facts).with_cut(cut)
 
     def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
-        """What is computed of the index, once as long as no row is added; the last ones are held."""
+        """The result of `make`, cached by name until a row is added or newer results replace it."""
         with self.index() as index:
             if index.read.next_trial != self._remembered_at:
                 self._remembered.clear()
@@ -164,7 +164,7 @@ class GrowingRun:
             return value
 
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
-        """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""
+        """The cases of at most `limit` rows after a cursor, and the next cursor; None for a cursor of another file."""
         with self.index() as index:
             try:
                 start = int(cursor.partition("-")[2], 16)
@@ -189,7 +189,7 @@ class GrowingRun:
         """The failures of the rows that were read, by cause.
 
         Raises:
-            StoreError: as `result`.
+            StoreError: a row cannot be read.
         """
         with self.index() as index:
             if self._collected.failures is None:
@@ -200,7 +200,7 @@ class GrowingRun:
             return self._collected.failures.groups()
 
     def totals(self, record: JsonObject) -> Summary | None:
-        """The totals of the rows that were read; None where there are too many to count them again and again."""
+        """The totals of the rows read so far; None if there are too many, or if not all were read by this process."""
         with self.lock:
             counts, run_id = self._collected.counts, str(record.get("run_id", ""))
             planned = planned_counts(record)
@@ -214,9 +214,9 @@ class GrowingRun:
             return index is not None and read and not self._kept and self._tried != index.read.next_trial
 
     def keep(self) -> bool:
-        """Keep the index beside the rows once the run is over and all of it is read; False: it cannot be put there.
+        """Store the index beside the rows if the run has ended and all rows are read; return False if that failed.
 
-        It is finished in a copy, so that questions are answered meanwhile.
+        A copy is finished, so that the index can be used meanwhile.
         """
         copy = self._temporary.with_suffix(".kept")
         with self.lock:
@@ -251,7 +251,7 @@ class GrowingRun:
         return True
 
     def _read_some(self) -> bool:
-        """Read rows for a moment; whether there are more."""
+        """Read a batch of rows; return whether there are more."""
         with self.index() as index:
             found = state_of(self._file)
             if found is not None and found == self._seen:
@@ -280,7 +280,7 @@ class GrowingRun:
         return batch.more
 
     def _new_index(self) -> CaseIndex:
-        """The index that was kept beside the rows, where it is of them; else an empty one."""
+        """The index stored beside the rows if it belongs to them, otherwise an empty one."""
         with suppress(StoreError, OSError):
             state = state_of(self._file)
             found = _kept_index(self.path, state, self._order())
@@ -293,17 +293,17 @@ class GrowingRun:
         return CaseIndex.create(self._temporary, self._order())
 
     def _order(self) -> FileOrder:
-        """The order of the files of the run; one whose `run.json` cannot be read has that of its rows."""
+        """The order of the run's files; that of its rows if its `run.json` cannot be read."""
         with suppress(StoreError):
             return FileOrder(read_document(self.path / RUN), self.root)
         return FileOrder({})
 
     def _cursor(self, place: int) -> str:
-        """Names a place in the rows; of rows that were replaced in the same file, another generation."""
+        """The cursor of a place in the rows. Replaced rows get a new generation, which invalidates old cursors."""
         return f"{self._inode:x}.{self._generation:x}-{place:x}"
 
     def _writable(self, index: CaseIndex) -> CaseIndex:
-        """The index; of one that was kept a copy, for its file never changes."""
+        """The index, or a copy of a stored one, whose file must not change."""
         if not self._kept:
             return index
         self._index, self._kept = index.copied(self._temporary), False
@@ -311,7 +311,7 @@ class GrowingRun:
         return self._index
 
     def _begin_again(self) -> None:
-        """Forget all that was read."""
+        """Discard the index and everything computed from it."""
         if self._index is not None:
             self._index.close()
         self._index, self._kept, self._seen, self._inode, self._problem = None, False, None, 0, ""
@@ -322,7 +322,7 @@ class GrowingRun:
 
 
 def _rewritten(found: FileState, seen: FileState | None) -> bool:
-    """Whether rows were changed in their place: the file has the same size, and was written since."""
+    """Whether rows were changed in place: the file was written since, but has the same size."""
     return seen is not None and found.size == seen.size and found.changed_ns != seen.changed_ns
 
 
@@ -352,7 +352,7 @@ def _result_at(file: Path, root: str, place: int) -> TrialResult:
 
 
 def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> bool:
-    """Whether the file is not the one that was read so far, or not any more."""
+    """Whether the file was replaced, or the part that was read has changed."""
     read = index.read
     if found.size < read.place or (inode and found.inode != inode):
         return True
@@ -360,22 +360,22 @@ def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> b
 
 
 _ROWS_FILE = "rows file"
-"""What an index keeps of the file that it was made of."""
+"""Name under which an index stores the state of the file it was built from."""
 
 _PROBLEM = "problem"
 
 
 def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
-    """The index beside the rows, and why some of them are left out of it; None: none is of these rows.
+    """The index stored beside the rows, and why some rows are left out of it; None if it is not of these rows.
 
-    An index that somebody changed is not used.
+    A modified index is not used.
     """
     found = CaseIndex.open(run / VIEWED, order)
     if found is None or state is None:
         return None
     with suppress(sqlite3.Error):
         kept = found.saved(_ROWS_FILE)
-        # of this file, or of one that was only appended to since
+        # the file is unchanged, or only grew since
         if kept is not None and (kept == _stamp(state) or not kept.startswith(b"%x-" % state.size)):
             return found, (found.saved(_PROBLEM) or b"").decode()
     found.close()
@@ -383,13 +383,13 @@ def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[C
 
 
 def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups) -> None:
-    """Add to an index what it is kept with, and seal it.
+    """Save the failures, facts and file state in an index, and seal it.
 
     Args:
-        index: writable.
-        state: of the file of rows.
-        problem: why some of them are left out; empty: none is.
-        failures: by cause.
+        index: a writable index.
+        state: state of the file of rows.
+        problem: why some rows are left out; "" if none are.
+        failures: failures by cause.
     """
     groups = [replace(one, example=_NO_VIEW, numbers=list(one.numbers)) for one in failures.groups()]
     index.save(_failures_name(index), msgspec.json.encode(groups))
@@ -400,7 +400,7 @@ def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureG
 
 
 def _put_beside_rows(index: Path, run: Path) -> bool:
-    """Copy an index to the directory of its run; whether that could be done."""
+    """Copy an index to the directory of its run; return whether that succeeded."""
     new = run / f".{VIEWED}.{os.getpid()}.new"
     try:
         shutil.copyfile(index, new)
@@ -415,7 +415,7 @@ def _put_beside_rows(index: Path, run: Path) -> bool:
 
 _groups = msgspec.json.Decoder(list[FailureGroup]).decode
 _NO_VIEW = TrialView("noted", "", "", "", ("", 0), 1, 1, "failed", None, 0.0, None, ())
-"""Stands for the view of a group's first trial, which no page shows."""
+"""Placeholder for the view of a group's first trial, which no page shows."""
 
 
 def _failures_name(index: CaseIndex) -> str:

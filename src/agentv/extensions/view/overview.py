@@ -1,4 +1,4 @@
-"""What the first page of a run shows: its facts, its failures by cause, and the rates of its assertions."""
+"""Overview of a run: its facts, failures by cause, and the pass rates of its assertions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from agentv.store.files.directory import RUN, read_document
 from agentv.store.totals.tally import STATUSES
 
 _COMPARED = 50_000
-"""Trials of a run whose columns are compared while somebody waits, where `summary.json` does not have that."""
+"""Maximum number of trials for which missing column comparisons are computed during a request."""
 
 
 class AssertionName(Struct, frozen=True):
-    """An assertion of the table that lists mean by numbers; no name where there are too many."""
+    """An assertion, referred to by its index in the table. `name` is null if there are too many names."""
 
     type: str
     name: str | None
 
 
 class NameTables(Struct, frozen=True):
-    """The names that occur in the rows of a run."""
+    """Names in the rows of a run."""
 
     suites: list[str]
     targets: list[str]
@@ -45,14 +45,15 @@ class NameTables(Struct, frozen=True):
 
 
 class OverviewCounts(Struct, frozen=True):
-    """Numbers of a run, as far as it is read.
+    """Counts of a run, for the rows read so far.
 
     Attributes:
-        rows: how the entries of the list ended: one for each target, prompt and variant of a case.
-        cases: how the cases ended, each once with the worst of its results; once the run has ended, skipped are those
-            that did not run.
-        flaky: entries whose samples disagree.
-        trials: with a row.
+        rows: entries of the list by status: one for each target, prompt and variant of a case.
+        cases: distinct cases by status, each with its worst result; once the run has ended, cases that did not run
+            count as skipped.
+        distinct: number of distinct cases.
+        flaky: number of entries whose samples disagree.
+        trials: number of trials with a row.
     """
 
     rows: StatusCounts
@@ -63,11 +64,12 @@ class OverviewCounts(Struct, frozen=True):
 
 
 class OverviewRates(Struct, frozen=True):
-    """Rates of a run.
+    """Pass rates of a run.
 
     Attributes:
-        run: of all of its rows; null: nothing was judged, or too many cases depend on each other.
-        by: nothing: `facts.summary` has the rates by suite, target, prompt, variant and tag.
+        run: pass rate over all rows; null if nothing was judged or too many cases depend on each other.
+        by: always empty: `facts.summary` has the rates by suite, target, prompt, variant and tag.
+        assertions: pass rate of each assertion.
     """
 
     run: Rate | None
@@ -79,14 +81,14 @@ class RunOverview(Struct, frozen=True):
     """A run.
 
     Attributes:
-        facts: what `run.json` and `summary.json` say, as in the static report.
-        done: trials with a row.
-        failures: groups, those of the most cases first, and the command that runs them again. Each of their members has
-            the `route` of its case, and its `trial`.
-        scores: their distribution in ten columns: of each how many cases passed, and how many failed.
-        problem: why the run, or some of its rows, cannot be read; empty: nothing is wrong.
-        indexed: share of the rows that is read, 0..1; below 1 the numbers are of these.
-        cursor: what `/events` starts after.
+        facts: facts from `run.json` and `summary.json`, as in the static report.
+        done: number of trials with a row.
+        failures: groups of failures, those with the most cases first, and the command that reruns them. Each member of
+            a group has the `route` of its case and its `trial`.
+        scores: histogram of the scores with ten bins: for each, the numbers of passed and of failed cases.
+        problem: why the run or some of its rows cannot be read; "" if nothing is wrong.
+        indexed: share of the rows read so far, 0..1; below 1 the numbers cover only these.
+        cursor: cursor after which `/events` starts.
     """
 
     run_id: str
@@ -106,7 +108,7 @@ class RunOverview(Struct, frozen=True):
 
 
 def overview(run: GrowingRun, run_id: str) -> RunOverview:
-    """The run as its first page shows it.
+    """The overview of a run.
 
     Raises:
         StoreError: its files cannot be read.
@@ -120,7 +122,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         progress = run.progress()
         facts = run.facts(cut_of(run.path))
         with run.index() as index:
-            # those of the cases of a run that has ended are of all that were planned
+            # the summary of an ended run counts all planned cases, the index only those with a row
             worst = facts.worst if ended is None else [getattr(ended.cases, status) for status in STATUSES]
             cases, rows = StatusCounts.of(worst), StatusCounts.of(index.counts)
             counts = OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)

@@ -1,6 +1,6 @@
-"""The prompts of a project: the list, and one prompt with its texts, its exam attempts and its gates.
+"""The prompts of a project: the list, and one prompt with its texts, exam attempts and gates.
 
-Everything that is said of them is computed as for `agentv prompt list` and `agentv prompt show`.
+The data is computed as for `agentv prompt list` and `agentv prompt show`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from agentv.reports.prompts import changed, listed_data, prompt_data, status_of,
 from agentv.reports.run.exam_attempts import outcome, result, when
 
 MOST_ATTEMPTS = 200
-"""Exam attempts of one prompt that an answer holds, the newest; all are counted."""
+"""Maximum number of exam attempts in a response, the newest ones; all are counted."""
 
 MOST_VERSIONS = 20
-"""Versions of one prompt whose texts an answer holds."""
+"""Maximum number of versions of one prompt with texts in a response."""
 
 LONGEST_TEXT = 100_000
-"""Characters of one text that an answer holds."""
+"""Maximum number of characters of one text in a response."""
 
 MOST_TEXT = 2_000_000
-"""Characters of all texts that an answer holds."""
+"""Maximum number of characters of all texts in a response."""
 
 
 class NoSuchPromptError(AgentvError):
-    """A prompt that is not there, or not any more."""
+    """The requested prompt does not exist, or no longer exists."""
 
     answered = (404, "no-such-prompt")
 
@@ -48,11 +48,11 @@ class ViewedPrompt(Struct, frozen=True):
     """A prompt in the list.
 
     Attributes:
-        name: by which it is asked for: its id, with a number if several prompts have it.
-        words: its status, `ready (edited)`.
-        result: of its last exam, `3/5`; `never`.
-        changed: what changed since, in words.
-        facts: as `agentv prompt list --json` has them.
+        name: value for `/api/prompts/{name}`: its id, with a number if several prompts have the same id.
+        words: status in words, such as `ready (edited)`.
+        result: result of its last exam, such as `3/5`, or `never`.
+        changed: what changed since the exam, in words.
+        facts: data as in `agentv prompt list --json`.
     """
 
     name: str
@@ -68,7 +68,7 @@ class PromptList(Struct, frozen=True):
     """The prompts of the library, by directory.
 
     Attributes:
-        totals: how many have which status, in words.
+        totals: number of prompts by status, in words.
     """
 
     prompts: list[ViewedPrompt]
@@ -76,12 +76,12 @@ class PromptList(Struct, frozen=True):
 
 
 class PromptGate(Struct, frozen=True):
-    """What a status requires, checked against the prompt as it is now.
+    """The requirements of a status, checked for the current prompt.
 
     Attributes:
-        reached: the prompt has this status, or a higher one.
-        passed: nothing is in the way.
-        reasons: what is, each with `message` and `notes`.
+        reached: whether the prompt has this status or a higher one.
+        passed: whether all requirements are met.
+        reasons: the unmet requirements, each with `message` and `notes`.
     """
 
     status: str
@@ -95,9 +95,9 @@ class ExamAttemptRow(Struct, frozen=True):
 
     Attributes:
         outcome: `passed`, `failed` or `errored`.
-        run_id: empty: none is recorded.
-        has_run: the run is still among the results.
-        version: index of the version that was evaluated; null: not recorded.
+        run_id: id of its run; empty if not recorded.
+        has_run: whether the run still exists.
+        version: index of the evaluated version in `versions`; null if not recorded.
     """
 
     when: str
@@ -113,18 +113,19 @@ class ExamAttemptRow(Struct, frozen=True):
 
 
 class PromptText(Struct, frozen=True):
-    """A text of a version. `sha256` is its key in `texts`, which has no text that is not stored here."""
+    """A text of a version. `sha256` is its key in `texts`; texts that are not stored here are missing there."""
 
     path: str
     sha256: str
 
 
 class PromptVersion(Struct, frozen=True):
-    """The texts that an exam rests on, as they were at one time.
+    """A version of the texts that an exam depends on.
 
     Attributes:
-        current: as they are now.
-        first, last: when the first and the last of its exam attempts ended; empty without attempts.
+        current: whether this is the current version.
+        attempts: number of its exam attempts.
+        first, last: end times of its first and last exam attempt; empty without attempts.
     """
 
     sha256: str
@@ -139,12 +140,12 @@ class WholePrompt(Struct, frozen=True):
     """All data on one prompt.
 
     Attributes:
-        facts: as `agentv prompt show --json` has them, without the attempts.
-        exam, doctor: the commands that run its exam, and that say what is wrong.
-        promote: the command that promotes it; null: its gate is shut, or it has the highest status.
-        attempts: the newest first; `total_attempts` counts all.
-        versions: the current one, then the others, the newest first.
-        texts: by SHA-256; `{cut, length}` of a long one.
+        facts: data as in `agentv prompt show --json`, without the attempts.
+        exam, doctor: commands that run its exam and that report its problems.
+        promote: command that promotes it; null if it does not pass its gate or has the highest status.
+        attempts: exam attempts, newest first; `total_attempts` counts all.
+        versions: the current version, then the others, newest first.
+        texts: texts by SHA-256; a long one is `{cut, length}`.
     """
 
     name: str
@@ -171,7 +172,7 @@ def has_library(project: Project) -> bool:
 
 
 def prompt_list(project: Project) -> PromptList:
-    """The prompts of the project.
+    """The list of the project's prompts.
 
     Raises:
         UsageError: there is no library, or it contains no prompt.
@@ -197,9 +198,9 @@ def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePro
     """One prompt of the list.
 
     Args:
-        project: whose prompts are shown.
-        name: from the list; nothing of it becomes part of a path.
-        runs: ids of runs that have a page.
+        project: project with the prompts.
+        name: name from the list. It is only looked up, never made part of a path.
+        runs: ids of the existing runs.
 
     Raises:
         NoSuchPromptError: no prompt has this name.
@@ -250,20 +251,20 @@ def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePro
 
 
 def _library(project: Project) -> Library | None:
-    """The library of the working directory; of a project elsewhere, such as on a server, only one within it."""
+    """The library of the working directory. For a project elsewhere, as on a server, only one inside the project."""
     root, working = project.root.absolute(), Path.cwd()
     here = working.is_relative_to(root)
     library = Library(str(working if here else root), dict(os.environ))
     try:
         place = library.root
     except AgentvError:
-        return library  # listing says what is wrong
+        return library  # listing its prompts reports the problem
     within = place is not None and Path(place).is_relative_to(root)
     return library if here or within else None
 
 
 def _named(project: Project) -> Mapping[str, LibraryPrompt]:
-    """The prompts by name. Several with one id are numbered."""
+    """Name → prompt. Prompts with the same id are numbered."""
     library = _library(project)
     found: dict[str, LibraryPrompt] = {}
     for prompt in library.all() if library is not None else ():

@@ -1,4 +1,4 @@
-"""Pass rates of chosen cases and of assertions, with their intervals; those of all cases, an index keeps."""
+"""Pass rates of selected cases and of assertions, with their intervals. An index stores those of all cases."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from agentv.model.run.cases import CASE
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 
 MOST_CLUSTERED = 50_000
-"""Cases that depend on each other whose rate is computed while somebody waits."""
+"""Maximum number of dependent cases whose rate is computed during a request."""
 
 _MOST_NAMES = 25
-"""Assertions that are distinguished by name; where there are more, by type."""
+"""Maximum number of assertions that are grouped by name; more are grouped by type."""
 
 
 class Rate(Struct, frozen=True):
     """A pass rate.
 
     Attributes:
-        rate: the mean of the cases' rates, unbiased ones where samples may end early; of grades the share that passed.
-        interval: its 95 % interval, by clusters; null: nothing can be said.
-        judged: how many it is of.
-        clusters: how many clusters these form.
-        by: what forms them: `case`, `conversation_id`, or a key of the metadata.
+        rate: mean of the cases' pass rates, unbiased ones if sampling may end early; of grades, the share that passed.
+        interval: 95 % confidence interval, by clusters; null if none can be computed.
+        judged: number of judged cases, samples, trials or grades, according to `of`.
+        clusters: number of clusters that these form.
+        by: what defines a cluster: `case`, `conversation_id` or a key of the metadata.
         bounds: the rate if all that errored had failed, and if all had passed.
+        errored: number that errored.
         of: what was judged, such as `judged case`.
-        cut: what ended the run by how its cases ended; no interval holds then.
+        cut: why the run was stopped because of its results, which invalidates the interval; null if it was not.
     """
 
     rate: float
@@ -49,7 +50,7 @@ class Rate(Struct, frozen=True):
 
 
 class GradeCounts(Struct, frozen=True):
-    """How many grades ended how."""
+    """Number of grades by status."""
 
     passed: int
     failed: int
@@ -59,11 +60,11 @@ class GradeCounts(Struct, frozen=True):
 
 
 class AssertionRate(Struct, frozen=True):
-    """Grades of an assertion.
+    """The grades of an assertion.
 
     Attributes:
-        name: its name; its type where names are too many to tell apart.
-        rate: of the grades; null: nothing was judged, or samples may end early.
+        name: name of the assertion, or its type if there are too many names.
+        rate: pass rate of the grades; null if nothing was judged or sampling may end early.
     """
 
     name: str
@@ -73,13 +74,15 @@ class AssertionRate(Struct, frozen=True):
 
 
 def rate_of_cases(index: CaseIndex, choice: CaseChoice, total: int, cut: str | None) -> Rate | None:
-    """The rate of the chosen cases; None where they are chosen by how they ended, or nothing was judged.
+    """The pass rate of the selected cases.
+
+    None if they are selected by status, if nothing was judged, or if too many cases depend on each other.
 
     Args:
-        index: of the run.
-        choice: of its cases.
-        total: how many are chosen.
-        cut: as in `Rate`.
+        index: index of the run.
+        choice: selection of its cases.
+        total: number of selected cases.
+        cut: see `Rate`.
     """
     if choice.statuses or choice.trials is not None or choice.assertion.startswith("failed "):
         return None
@@ -107,7 +110,7 @@ def _alone(groups: Iterable[CaseGroup]) -> bool:
 
 
 def _sums(kinds: Counter[tuple[int, float]], passed: int, failed: int, errored: int) -> ClusterSums:
-    """Clusters of what was judged once."""
+    """Sums of observations with one sample each."""
     whole = max(1, passed + failed + errored)
     return ClusterSums(kinds, passed + failed, 1.0, (passed / whole, (passed + errored) / whole), errored)
 
@@ -128,7 +131,7 @@ def _rate(
 
 
 class _Graded:
-    """The grades of one assertion, cluster by cluster."""
+    """Counts the grades of one assertion by cluster."""
 
     def __init__(self) -> None:
         self.types: dict[str, None] = {}
@@ -137,7 +140,7 @@ class _Graded:
         self._cluster, self._judged, self._passed = 0, 0, 0
 
     def add(self, cluster: int, state: int, number: int) -> None:
-        """Count grades of a cluster; clusters come one after the other."""
+        """Add grades of a cluster. The grades of each cluster must be added consecutively."""
         if cluster != self._cluster:
             self.end(cluster)
         self.counts[state] += number
@@ -152,7 +155,7 @@ class _Graded:
 
 
 def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
-    """The rates of all assertions, by name where names are few, the worst first."""
+    """The pass rates of all assertions, most failures first, grouped by type if there are too many names."""
     groups = [group for _, group in index.groups()]
     early = any(group.alpha is not None for group in groups)
     known = index.assertions
@@ -177,15 +180,15 @@ def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
 
 
 class IndexFacts(Struct, frozen=True):
-    """Counts and rates over all cases, as far as the rows are read.
+    """Counts and rates over all cases, for the rows read so far.
 
     Attributes:
-        worst: how many cases ended how, each once with the worst of its results; in the order of `STATUSES`.
-        distinct: how many cases they are, whatever they run with.
-        flaky: how many have samples that disagree.
-        scores: of each column of their distribution how many cases passed, and how many failed.
-        rate: of all of them.
-        assertions: rates of all assertions.
+        worst: number of distinct cases by status, each with its worst result; in the order of `STATUSES`.
+        distinct: number of distinct cases.
+        flaky: number of cases whose samples disagree.
+        scores: histogram of the scores: for each bin, the numbers of passed and of failed cases.
+        rate: pass rate of all cases.
+        assertions: pass rates of all assertions.
     """
 
     worst: list[int]
@@ -196,7 +199,7 @@ class IndexFacts(Struct, frozen=True):
     assertions: list[AssertionRate]
 
     def with_cut(self, cut: str | None) -> IndexFacts:
-        """These of a run that ended by how its cases ended, so that no interval holds."""
+        """A copy without intervals if the run was stopped because of its results."""
         if cut is None:
             return self
         assertions = [msgspec.structs.replace(one, rate=_cut(one.rate, cut)) for one in self.assertions]
@@ -204,18 +207,18 @@ class IndexFacts(Struct, frozen=True):
 
 
 def index_facts(index: CaseIndex) -> IndexFacts:
-    """What an index keeps, or else what its tables say."""
+    """The facts stored in an index, or else computed from its tables."""
     return kept_facts(index) or _computed(index)
 
 
 def kept_facts(index: CaseIndex) -> IndexFacts | None:
-    """What an index keeps; None: it keeps nothing of its rows yet."""
+    """The facts stored in an index for its current rows, or None."""
     saved = index.saved(_saved_as(index))
     return None if saved is None else _decode(saved)
 
 
 def save_facts(index: CaseIndex) -> None:
-    """Keep them in an index."""
+    """Compute the facts and store them in an index."""
     index.save(_saved_as(index), msgspec.json.encode(_computed(index)))
 
 

@@ -1,4 +1,4 @@
-"""The runs of a project as a list shows them, and those that are open, with their indexes."""
+"""The list of a project's runs, and the open runs with their indexes."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from agentv.reports.text import safe, without_directories
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
 
 _OPEN = 8
-"""Runs that are held open; the one that was asked for longest ago is closed for another."""
+"""Maximum number of open runs; the least recently used one is closed to open another."""
 
 _PAUSE_S = 0.02
-"""Between two batches of rows that are read in the background, so that questions come first."""
+"""Pause between two batches of rows that are read in the background, so that requests come first."""
 
 
 class OpenRuns:
-    """The runs of a project as they are asked for. A thread reads the rows of those that are not read yet.
+    """Opens the runs of a project on request. A thread reads their remaining rows in the background.
 
     Attributes:
-        tell: called with what whoever started the server should know.
+        tell: called with notes for the person who started the server.
     """
 
     def __init__(self, project: Project) -> None:
@@ -58,7 +58,7 @@ class OpenRuns:
         self._behind: Thread | None = None
 
     def run(self, run_id: str) -> GrowingRun:
-        """The run with an id, read as far as a moment allows.
+        """The run with an id, with as many rows read as a short time allows.
 
         Raises:
             NoSuchRunError: no run has this id.
@@ -67,13 +67,13 @@ class OpenRuns:
         return self.opened(self.project.run(run_id))
 
     def opened(self, path: Path) -> GrowingRun:
-        """As `run`, by its directory."""
+        """The run in a directory; see `run`."""
         check_files(path)
         with self._lock:
             found = self._runs.get(path)
             closed = []
             if found is None:
-                closed = [self._runs.pop(one) for one in list(self._runs) if not one.is_dir()]  # deleted by others
+                closed = [self._runs.pop(one) for one in list(self._runs) if not one.is_dir()]  # deleted elsewhere
                 temporary = Path(self._directory.name, f"{next(self._numbers)}.sqlite")
                 found = self._runs[path] = GrowingRun(path, repository_root(str(path.parent)), temporary)
             self._runs.move_to_end(path)
@@ -88,19 +88,19 @@ class OpenRuns:
         return found
 
     def is_open(self, path: Path) -> bool:
-        """Whether somebody asked for a run lately."""
+        """Whether a run is open, that is, was requested recently."""
         with self._lock:
             return path in self._runs
 
     def forget(self, path: Path) -> None:
-        """Close a run that is gone."""
+        """Close a run whose files are deleted."""
         with self._lock:
             found = self._runs.pop(path, None)
         if found is not None:
             found.close()
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all runs and stop the thread."""
         self._ended.set()
         if self._behind is not None:
             self._behind.join(timeout=1)
@@ -131,7 +131,7 @@ class OpenRuns:
                     run.catch_up(0)
                     if not behind and not run.keep():
                         self._tell_apart(run.path)
-                except (AgentvError, OSError, sqlite3.Error):  # the next caller gets the error
+                except (AgentvError, OSError, sqlite3.Error):  # the next request gets the error
                     broken.add(run)
             time.sleep(_PAUSE_S)
 
@@ -139,28 +139,28 @@ class OpenRuns:
 ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
 RunSort = Literal["started", "name", "pass_rate", "cost", "duration", "cases"]
 MOST = 500
-"""Runs of one page."""
+"""Maximum number of runs per page."""
 
 _LARGE = 64 << 20
-"""Bytes of rows from which a run in progress is listed without its pass rate until somebody opens it: an index of its
-rows, which costs time and memory, would be built for the list alone."""
+"""Size of the rows, in bytes, from which a run in progress is listed without its pass rate until it is opened, because
+the rate needs an index, which costs time and memory."""
 
 
 class ViewedRun(Struct, frozen=True):
     """A run in the list.
 
     Attributes:
-        name: that somebody gave it; empty: none.
-        problem: why it cannot be read; empty: nothing is wrong.
-        started: time in ISO 8601; empty: unknown.
-        tags: of its cases.
-        done, planned: trials with a row, and trials to do; null: unknown.
-        cases: how its cases ended, each once; null: not known yet.
+        name: name given to the run; "" for none.
+        problem: why it cannot be read; "" if nothing is wrong.
+        started: start time in ISO 8601; "" if unknown.
+        tags: tags of its cases.
+        done, planned: number of trials with a row, and of planned trials; null if unknown.
+        cases: distinct cases by status; null if not known yet.
         total: number of cases.
-        cost_usd: with its judges.
-        partial: which part of its suites ran; null: all of their cases.
-        failed_gates: how many of its gates failed.
-        trend: pass rates of earlier finished whole runs of the same suites and targets, at most 12, the oldest first.
+        cost_usd: cost, including judges.
+        partial: which part of its suites ran; null for all cases.
+        failed_gates: number of failed gates.
+        trend: pass rates of earlier finished full runs of the same suites and targets, at most 12, oldest first.
     """
 
     run_id: str
@@ -185,11 +185,11 @@ class ViewedRun(Struct, frozen=True):
 
 
 class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which runs, in what order, and which part of them.
+    """Which runs, in which order, and which page of them.
 
     Attributes:
-        q: a text in its id, its name, or a name of a suite, target or tag.
-        after: the cursor of the page before.
+        q: search terms, each of which must occur in the id, the name, or the name of a suite, target or tag.
+        after: cursor of the previous page.
     """
 
     q: str = ""
@@ -204,7 +204,7 @@ class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunNames(Struct, frozen=True):
-    """Names that occur in the runs of the project."""
+    """Names in the runs of the project."""
 
     tags: list[str]
     suites: list[str]
@@ -212,11 +212,11 @@ class RunNames(Struct, frozen=True):
 
 
 class RunPage(Struct, frozen=True):
-    """A part of the chosen runs.
+    """A page of the selected runs.
 
     Attributes:
-        next: the cursor of the next page; null: this is the last.
-        total: how many are chosen.
+        next: cursor of the next page; null on the last page.
+        total: number of selected runs.
     """
 
     runs: list[ViewedRun]
@@ -226,18 +226,18 @@ class RunPage(Struct, frozen=True):
 
 
 def state_in_views(state: RunState) -> ViewedState:
-    """The state as pages name it."""
+    """The name of a run's state in the API."""
     return "running" if state == "being written" else state
 
 
 def name_of(record: JsonObject) -> str:
-    """The name that somebody gave a run, cut where a file has a longer one than may be given; empty: none."""
+    """The name of a run, truncated to the permitted length, or ""."""
     found = record.get("name")
     return shorten(found, LONGEST_NAME) if isinstance(found, str) else ""
 
 
 class RunList:
-    """The runs of a project as the list shows them; each is read again only if its files changed."""
+    """The list of a project's runs. A run is read again only if its files changed."""
 
     def __init__(self, opened: OpenRuns) -> None:
         self._opened = opened
@@ -254,7 +254,7 @@ class RunList:
         return _with_trends(found)[::-1]
 
     def one(self, run_id: str) -> ViewedRun:
-        """One run.
+        """The run with an id.
 
         Raises:
             NoSuchRunError: no run has this id.
@@ -262,17 +262,17 @@ class RunList:
         return self._viewed(run_id, self._opened.project.run(run_id))
 
     def page(self, query: RunQuery) -> RunPage:
-        """The runs that a page asks for.
+        """The page of runs that a query selects.
 
         Raises:
-            ValueError: a number is out of range, or a cursor is malformed.
+            ValueError: the limit is out of range.
         """
         if not 0 < query.limit <= MOST:
             raise ValueError(f"limit must be 1 to {MOST}")
         every = self.all()
         chosen = [one for one in every if _takes(query, one)]
         if query.sort != "started" or query.order == "asc":
-            # a stable sort, so that equal ones stay newest first; those without the value come last
+            # a stable sort keeps equal runs newest first; runs without the value come last
             known = [one for one in chosen if _SORTS[query.sort](one) is not None]
             unknown = [one for one in chosen if _SORTS[query.sort](one) is None]
             chosen = sorted(known, key=_SORTS[query.sort], reverse=query.order == "desc") + unknown
@@ -341,7 +341,7 @@ class RunList:
         return found
 
     def _is_indexed(self, path: Path) -> bool:
-        """Whether the rows of a run in progress are few, or read for somebody."""
+        """Whether the rows of a run in progress are few or already open, so that its index may be used."""
         try:
             return (path / INDEX).stat().st_size < _LARGE or self._opened.is_open(path)
         except OSError:
@@ -349,16 +349,16 @@ class RunList:
 
 
 _TREND = 12
-"""Earlier runs whose pass rates are shown with a run."""
+"""Maximum number of earlier runs whose pass rates are shown with a run."""
 
 
 def _begun(run: ViewedRun) -> str:
-    """When a run began, as ids of runs have it."""
+    """The start time of a run in the format of run ids, as a sort key."""
     return run.started.replace("-", "").replace(":", "") or run.run_id
 
 
 def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
-    """Runs, the oldest first, with the pass rates of those before."""
+    """Add the pass rates of earlier runs to runs that are sorted by age, oldest first."""
     rates: dict[tuple[tuple[str, ...], ...], list[float]] = defaultdict(list)
     found: list[ViewedRun] = []
     for run in runs:
@@ -402,7 +402,7 @@ def _unreadable(run_id: str, problem: str) -> ViewedRun:
 
 
 def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
-    """The run with the numbers of its summary."""
+    """A copy of the run with the numbers of its summary."""
     totals: dict[str, Any] = dict(summary)
     cases = {key: number for key, number in totals["cases"].items() if key in StatusCounts.__struct_fields__}
     return replace(

@@ -1,4 +1,4 @@
-"""The comparison of two runs as pages show it: the verdict and its basis, in the words of `agentv compare`."""
+"""The comparison of two runs as pages show it: the verdict and its basis, with the sentences of `agentv compare`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from agentv.reports.run.paired import percentage, usage_rows
 
 
 class ShownDifference(Struct, frozen=True):
-    """The difference that the verdict is about, candidate less base, -1..1.
+    """The difference that the verdict is about, candidate minus base, -1..1.
 
     Attributes:
-        measure: such as `pass rate`.
-        interval: None with too few cases.
-        level: confidence of the interval, as text.
+        measure: name of the measure, such as `pass rate`.
+        interval: confidence interval; None with too few cases.
+        level: confidence level of the interval, as text.
     """
 
     measure: str
@@ -28,15 +28,15 @@ class ShownDifference(Struct, frozen=True):
 
 
 class ShownComparison(Struct, frozen=True):
-    """What a comparison came to.
+    """Result of a comparison.
 
     Attributes:
         verdict: one word or two, such as `better` or `inconclusive`; empty if the runs cannot be compared.
         finding: the verdict in one sentence with its certainty, or why the runs cannot be compared.
         basis: lines about the numbers that it is based on.
         notes: lines about warnings, and about cases that are not counted.
-        sentence: what to do, for a reader in a hurry; empty if nothing was compared.
-        usage: a row for each resource of which something is known: name, before, after, difference, interval.
+        sentence: the result in one or two sentences; empty if nothing was compared.
+        usage: a row for each known resource: name, before, after, difference, interval.
     """
 
     verdict: str
@@ -49,7 +49,7 @@ class ShownComparison(Struct, frozen=True):
 
 
 def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
-    """What `agentv compare` says without options; where it refuses, why."""
+    """The result of `agentv compare` without options, or why it refuses."""
     request = CompareRequest((str(base.path), str(candidate.path)), partial=True)
     try:
         found = compare(request, ComparisonSettings(limit=0, plan=True))
@@ -61,7 +61,7 @@ def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
 
 
 def shown_of(found: Comparison) -> ShownComparison:
-    """A comparison as a page shows it."""
+    """A comparison in the form that pages show."""
     verdict, colon, finding = verdict_line(found).partition(": ")
     shown = None if found.whole is None or found.same else found.whole.deciding
     return ShownComparison(

@@ -1,4 +1,4 @@
-"""What the pages of one project share: runs that are open, their list, and what runs again."""
+"""State that the pages of one project share: open runs, the list of runs, and the rerun in progress."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from agentv.web.endpoints import PERMISSIONS, TOKEN_HEADER, ProjectContext, View
 
 
 class ViewOptions(Struct, frozen=True):
-    """What the command allowed.
+    """Permissions given on the command line.
 
     Attributes:
-        edit: runs may be named and deleted.
-        label: answers may be labelled.
-        run: cases may be run again.
-        person: who started it, in labels.
+        edit: whether runs may be named and deleted.
+        label: whether answers may be labelled.
+        run: whether cases may be run again.
+        person: name for labels of the person who started it.
     """
 
     edit: bool = False
@@ -34,13 +34,13 @@ class ViewOptions(Struct, frozen=True):
 
 
 class RunFiles:
-    """Runs whose files are the truth."""
+    """A `RunEditor` that changes the files of runs."""
 
     def __init__(self, opened: OpenRuns) -> None:
         self._opened = opened
 
-    def name(self, run_id: str, name: str, person: str) -> NamedRun:  # noqa: ARG002  # files keep nobody's name
-        """See `RunEditor`; the run's `run.json` keeps the name.
+    def name(self, run_id: str, name: str, person: str) -> NamedRun:  # noqa: ARG002  # run files do not record who changed them
+        """See `RunEditor`. The name is stored in the run's `run.json`.
 
         Raises:
             StoreError: the file cannot be written.
@@ -53,11 +53,11 @@ class RunFiles:
             directory.write(RUN, {"name": given})
         return NamedRun(run_id, given)
 
-    def delete(self, run_id: str, person: str) -> DeletedRun:  # noqa: ARG002  # as above
+    def delete(self, run_id: str, person: str) -> DeletedRun:  # noqa: ARG002  # run files do not record it
         """See `RunEditor`.
 
         Raises:
-            StoreError: it is not what agentv wrote, or the system refuses.
+            StoreError: the directory was not written by agentv, or the system refuses to delete it.
         """
         path = self._opened.project.run(run_id)
         check_removable(path)
@@ -68,12 +68,12 @@ class RunFiles:
 
 
 class ProjectView:
-    """Of one project.
+    """Shared state of one project's pages.
 
     Attributes:
-        opened: runs that are open.
-        runs: the list of runs.
-        answers: encoded answers that take long to make, by path and ETag.
+        opened: open runs.
+        runs: list of runs.
+        answers: encoded responses that are slow to compute, by path and ETag.
         runner: runs cases again.
         editor: names and deletes runs.
     """
@@ -86,18 +86,18 @@ class ProjectView:
         self.editor = context.editor or RunFiles(self.opened)
 
     def close(self) -> None:
-        """Close all runs, and end what runs again."""
+        """Close all runs and end the rerun in progress."""
         self.runner.close()
         self.opened.close()
 
 
 def view_of(context: ProjectContext) -> ProjectView:
-    """What the pages of a project share."""
+    """The shared state of a project's pages."""
     return context.shared(ProjectView)
 
 
 def own_project(project: Project, options: ViewOptions) -> ProjectContext:
-    """The project of whoever started `agentv view`: pages that have the token may do what the command allowed."""
+    """The context of `agentv view`. Pages with the token get the permissions given on the command line."""
     allowed = frozenset(one for one in PERMISSIONS if getattr(options, one))
     token, own = token_urlsafe(32) if allowed else "", Viewer(options.person, allowed)
 

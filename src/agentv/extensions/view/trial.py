@@ -1,4 +1,4 @@
-"""One trial with all that its page shows; its case, or all that failed, run again in a process of its own."""
+"""One trial in full, and reruns of its case, or of all failed cases, in a separate process."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from agentv.reports.text import one_line
 from agentv.store.files.directory import RUN, read_document
 
 SHOWN_BYTES = 4000
-"""End of the output that is shown."""
+"""Maximum size of the shown end of the output."""
 
 GRACE_S = 5.0
-"""Seconds that a cancelled run has to write what it did."""
+"""Seconds that a cancelled run has to save its results."""
 
 
 def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
-    """The trial with the name that lists have for it.
+    """The data of a trial, by its `trial` value in lists.
 
     Raises:
-        NoSuchCaseError: the run has none.
+        NoSuchCaseError: the run has no such trial.
         StoreError: its row cannot be read.
     """
     result = _result(run, trial)
@@ -60,9 +60,9 @@ class RerunCommand(Struct, frozen=True):
     """A command that runs cases again.
 
     Attributes:
-        words: for a process that is started without a shell.
-        shown: as pages show it.
-        record: the `run.json` that it was made of: whoever checks the one must not read another.
+        words: arguments to start it without a shell.
+        shown: text that pages show.
+        record: the `run.json` that the command was made from. The check uses it too, as the file may change meanwhile.
     """
 
     words: list[str]
@@ -71,11 +71,11 @@ class RerunCommand(Struct, frozen=True):
 
 
 def rerun_command(run: GrowingRun, trial: str) -> RerunCommand:
-    """The command that runs a trial's case again; of an empty trial, the failed cases.
+    """The command that runs a trial's case again, or all failed cases if `trial` is "".
 
     Raises:
         NoSuchCaseError: the run has no such trial.
-        UsageError: no command can run it.
+        UsageError: the cases cannot be run again.
     """
     result, record = _result(run, trial) if trial else None, read_document(run.path / RUN)
     options = _options(run, record)
@@ -100,15 +100,16 @@ def _result(run: GrowingRun, trial: str) -> TrialResult:
 
 
 class Rerun(Struct, frozen=True):
-    """A case that runs again, or the last one that did.
+    """The current or last rerun.
 
     Attributes:
-        state: `none`: no case was run again yet.
-        trial: of the run `of`, whose case it is; empty: all cases run that failed.
-        command: as the page shows it.
-        status: exit status; null: it has not ended.
-        output: the end of what it printed.
-        run_id: the new run; empty: it is not there yet.
+        state: state of the rerun; `none` before the first one.
+        of: id of the run whose cases are run again.
+        trial: the trial whose case is run again; empty for all failed cases.
+        command: the command, as text.
+        status: exit status; null until it has ended.
+        output: the end of its output.
+        run_id: id of the new run; empty until it exists.
     """
 
     state: Literal["none", "running", "ended", "cancelled"] = "none"
@@ -121,7 +122,7 @@ class Rerun(Struct, frozen=True):
 
 
 class CaseRunner:
-    """Runs cases of a project again: one at a time, without a shell."""
+    """Runs one rerun of a project's cases at a time."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -133,14 +134,14 @@ class CaseRunner:
         self._cancelled = False
 
     def start(self, words: Sequence[str], begun: Rerun) -> Rerun:
-        """Start a command of agentv.
+        """Start an agentv command.
 
         Args:
-            words: of the command, with the program's name first.
-            begun: what is said of it.
+            words: arguments of the command, starting with the program's name.
+            begun: the status to report while it runs.
 
         Raises:
-            UsageError: another one runs, or this one cannot be started.
+            UsageError: another rerun is in progress, or the command cannot be started.
         """
         with self._lock:
             if self._process is not None and self._process.poll() is None:
@@ -149,7 +150,7 @@ class CaseRunner:
             self._begun, self._cancelled = begun, False
             self._before = frozenset(self._project.runs())
             self._printed = TemporaryFile()  # noqa: SIM115  # closed when the next one starts
-            # -P: as the command `agentv`, which imports nothing from the working directory
+            # -P: like the command `agentv`, do not import modules from the working directory
             command = [sys.executable, "-P", "-m", "agentv", *words[1:]]
             try:
                 self._process = subprocess.Popen(  # a list of words, no shell
@@ -165,12 +166,12 @@ class CaseRunner:
             return self._now()
 
     def status(self) -> Rerun:
-        """How far it is."""
+        """The status of the current or last rerun."""
         with self._lock:
             return self._now()
 
     def cancel(self) -> Rerun:
-        """End it as Ctrl-C does; what ran until then is kept."""
+        """Interrupt the rerun as Ctrl-C does, so that its results so far are saved."""
         with self._lock:
             process = self._process
             if process is None or process.poll() is not None:
@@ -182,7 +183,7 @@ class CaseRunner:
         return self.status()
 
     def close(self) -> None:
-        """End what runs; its processes with it, if they do not end by themselves."""
+        """Cancel the rerun, and kill its process group if it does not end in time."""
         self.cancel()
         with self._lock:
             if self._process is not None and self._process.poll() is None:
@@ -205,7 +206,7 @@ class CaseRunner:
     def _output(self) -> str:
         if self._printed is None:
             return ""
-        descriptor = self._printed.fileno()  # read without moving where the process writes
+        descriptor = self._printed.fileno()  # pread leaves the process's write position unchanged
         size = os.fstat(descriptor).st_size
         return os.pread(descriptor, SHOWN_BYTES, max(0, size - SHOWN_BYTES)).decode(errors="replace")
 
@@ -216,25 +217,25 @@ class CaseRunner:
 
 
 _ALONE = frozenset({"--last-failed"})
-"""Options that select among the cases of the eval files, and have no value."""
+"""Options without a value that select cases of the eval files."""
 
 _SELECTING = frozenset({"--filter", "--prompt", "--variant"})
-"""Options that select by name among what the eval files define."""
+"""Options with a value that select by name among definitions of the eval files."""
 
 _TARGET, _JUDGE = "--target", "--judge"
 _HINT = "read the command; if you trust it, run it in a terminal"
 
 
 def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
-    """Refuse a command of a run's files that neither this user nor the project vouches for.
+    """Refuse a command from a run's files that is not backed by this user's signature or the project's own files.
 
     Args:
         found: the command.
-        root: of the repository that the run lies in, absolute.
-        directory: of the project, in which the command runs.
+        root: absolute path of the repository that contains the run.
+        directory: directory of the project, in which the command runs.
 
     Raises:
-        UsageError: the text says what.
+        UsageError: the command is refused; the message says why.
     """
     rest = iter(found.words[2:])
     files: list[str] = []
@@ -242,14 +243,14 @@ def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
     other: list[str] = []
     for word in rest:
         if not word.startswith("-"):
-            files.append(os.path.join(directory, word))  # noqa: PTH118  # text, as all paths are
+            files.append(os.path.join(directory, word))  # noqa: PTH118  # paths are strings here
         elif word in named:
             named[word].append(next(rest, ""))
         elif word in _SELECTING:
             next(rest, "")
         elif word not in _ALONE:
             value = () if "=" in word or word in _FLAGS else (next(rest, ""),)
-            other.append(" ".join((word, *value)))  # only somebody who trusts the run may say that it is harmless
+            other.append(" ".join((word, *value)))  # only a person can judge whether it is safe
     if is_signed_here(found.record, root):
         recorded = {os.path.realpath(path) for path in _recorded_files(found.record, root, directory)}
         strange = [path for path in files if os.path.realpath(path) not in recorded]
@@ -273,18 +274,18 @@ _FLAGS = frozenset({"--allow-outside", "--trust-data", "--allow-unchecked"})
 
 
 def _recorded_files(record: JsonObject, root: str, directory: Path) -> Iterator[str]:
-    """The eval files of a signed `run.json`, and what its command line named."""
+    """The eval files of a signed `run.json`, and the paths named on its command line."""
     settings = record.get("settings")
     paths = settings.get("paths") if isinstance(settings, dict) else None
     for path in paths if isinstance(paths, list) else ():
-        yield os.path.join(directory, str(path))  # noqa: PTH118  # text, as all paths are
+        yield os.path.join(directory, str(path))  # noqa: PTH118  # paths are strings here
     for suite in objects_in(record.get("suites")):
         if suite.get("path"):
-            yield os.path.join(root, str(suite["path"]))  # noqa: PTH118  # as above
+            yield os.path.join(root, str(suite["path"]))  # noqa: PTH118
 
 
 def _own_files(directory: Path) -> Iterator[str]:
-    """The real paths of the project's eval files, without files that came with a run, such as artifacts."""
+    """The resolved paths of the project's eval files, except files within runs, such as artifacts."""
     home = directory.resolve()
     for path in map(os.path.realpath, eval_files_in(directory, os.environ)):
         above = [one for one in Path(path).parents if one.is_relative_to(home)]
@@ -293,7 +294,7 @@ def _own_files(directory: Path) -> Iterator[str]:
 
 
 def _undefined(wanted: Sequence[str], files: Sequence[str], directory: Path) -> Sequence[str]:
-    """The names of targets and judges that neither the project nor each eval file of the command defines."""
+    """The names that are targets or judges neither of the project nor of every eval file of the command."""
     env = {name: value for name, value in os.environ.items() if name not in _CHOSEN_BY}
     try:
         unlisted = set(wanted)
@@ -313,7 +314,7 @@ _CHOSEN_BY = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
 
 
 def _names(suites: Iterable[Suite]) -> set[str]:
-    """The targets and judges of an eval file."""
+    """The names of targets and judges of an eval file."""
     found: set[str] = set()
     for suite in suites:
         found.update(target.name for target in suite.targets)

@@ -1,1 +1,1 @@
-"""A run, and its changes from another one, as one self-contained HTML file."""
+"""The HTML report: a run, optionally compared with another one, as one self-contained file."""

@@ -1,4 +1,4 @@
-"""List entries of a run's cases, the fields that they are filtered by, and what agents did: a timeline and a diff."""
+"""Data of the HTML report: list entries with their filter fields, and the traces and diffs of agents."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from agentv.store.files.traces import artifact
 from agentv.store.totals.tally import STATUSES
 
 TEASER = 140
-"""Characters that the list shows of what a trial came to."""
+"""Maximum length of a trial's teaser in the list, in characters."""
 
 NAMES = 500
-"""Assertions that the filters distinguish by name; later ones by their type alone, so that memory is bounded."""
+"""Maximum number of assertions with a name; later ones have only a type, to limit memory."""
 
 PASSED, FAILED, ERRORED = range(3)
 
 
 class TextNumbers(Struct):
-    """Texts that repeat, each written once and meant by its number."""
+    """A table of repeated values, which are referred to by number."""
 
     numbers: dict[Any, int] = field(default_factory=dict)
 
     def of(self, value: object) -> int:
-        """Its number: that of the first time, or the next."""
+        """The number of a value, which is added if it is new."""
         return self.numbers.setdefault(value, len(self.numbers))
 
 
 class _SampledCase(Struct):
-    """The samples of one case so far, and what makes them a verdict."""
+    """The samples of one case so far, and the rule for its verdict."""
 
     number: int
     rule: Rule
@@ -52,12 +52,12 @@ class _SampledCase(Struct):
 
 
 class Entries(Struct):
-    """Entries of the trials of one run in a page. Only scores and gates of samples are held in memory.
+    """Creates the list entries of one run's trials. Only scores and gates of samples are held in memory.
 
     Attributes:
-        root: absolute path of the repository root, which files are shown from.
-        files: (suite, eval file): two files may have suites of one name.
-        assertions: (type, name) of those that were seen; no name where there are too many.
+        root: absolute path of the repository root, to which shown paths are relative.
+        files: (suite, eval file), as two files may have suites of the same name.
+        assertions: (type, name) of the assertions so far. The name is None if there are too many.
     """
 
     root: str = ""
@@ -72,7 +72,7 @@ class Entries(Struct):
 
     @classmethod
     def of_run(cls, record: JsonObject, root: str) -> Entries:
-        """Those of a run, with what its suites name numbered in their order: what the page sorts by."""
+        """Entries whose tables start with the names in `run.json`, so that numbers sort in the order of the file."""
         entries = cls(root)
         for suite in objects_in(record.get("suites")):
             entries.files.of((suite.get("name"), suite.get("path")))
@@ -86,7 +86,7 @@ class Entries(Struct):
         return entries
 
     def short(self, result: TrialResult) -> list[Any]:
-        """Fields for the list and its filters; `browser/data/file_run.js` names their positions."""
+        """Fields of a trial for the list and its filters. `browser/data/file_run.js` names their positions."""
         trial, case = result.trial, result.trial.case
         return [
             case.id,
@@ -111,7 +111,7 @@ class Entries(Struct):
         ]
 
     def tables(self) -> dict[str, Any]:
-        """Tables of the entries' numbers, and the verdicts and results of cases with several samples."""
+        """The tables that the entries refer to, and the verdicts of cases with several samples."""
         tables = {"files": self.files, "targets": self.targets, "prompts": self.prompts, "variants": self.variants}
         tables["tags"] = self.tags
         cases = self._groups.values()
@@ -124,7 +124,7 @@ class Entries(Struct):
         }
 
     def _cluster(self, trial: Trial) -> int:
-        """The number of its cluster; −1 where that is its case."""
+        """The number of a trial's cluster; −1 if each case is its own cluster."""
         row = TrialCluster.of(trial)
         by = key_of_cluster(row)
         return -1 if by is None else self.clusters.of((by, cluster_of(row)))
@@ -137,12 +137,12 @@ class Entries(Struct):
         return self.assertions.of((entry.shown_type, None))
 
     def _group(self, result: TrialResult) -> int:
-        """The number of the case that a sample is of; -1 for a case with one sample, whose verdict is its own."""
+        """The number of a trial's case among those with several samples; -1 for a case with one sample."""
         trial = result.trial
         if trial.repeat == 1:
             return -1
         key = (trial.suite.path, trial.suite.name, trial.case.id, trial.case.prompt_id, trial.target.name)
-        key = key if trial.variant is None else (*key, trial.variant.name)  # type: ignore[assignment]  # one more
+        key = key if trial.variant is None else (*key, trial.variant.name)  # type: ignore[assignment]  # one element more
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _SampledCase(len(self._groups), rule_of(trial))
@@ -151,12 +151,12 @@ class Entries(Struct):
 
 
 def from_root(root: str, path: str) -> str:
-    """A path as it is shown, from the root of its repository."""
+    """A path relative to the repository root, or unchanged if it is outside or `root` is ""."""
     return path.removeprefix(root.rstrip("/") + "/") if root else path
 
 
 def teaser(result: TrialResult) -> str:
-    """Why a trial ended as it did, or how its answer begins: one line."""
+    """Why a trial ended as it did, or the beginning of its answer, in one line."""
     return one_line(" ".join(next(_reasons(result), "").split()), TEASER)
 
 
@@ -179,16 +179,16 @@ def state(score: Score) -> int:
 
 
 def early_facts(samples: Sequence[Sample], rule: Rule) -> dict[str, Any] | None:
-    """How the samples of a case ended, and what its pass rate is without the bias of that.
+    """How the sampling of a case ended, and its pass rate without the bias of ending early.
 
-    No bounds and no rate where some are to come. None: of a case whose samples do not end early.
+    The reason, bounds and rate are None while sampling goes on. Return None if the case's sampling cannot end early.
     """
     if rule.alpha is None:
         return None
     stopped = stopped_by(samples, rule)
     if stopped is None:
         return {"alpha": rule.alpha, "why": None, "bounds": None, "rate": None}
-    from agentv.stats.samples.deciding import unbiased_rate  # few runs end samples early
+    from agentv.stats.samples.deciding import unbiased_rate  # few runs need it
 
     rate = unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)
     bounds = [stopped.low, stopped.high] if stopped.samples else None
@@ -196,20 +196,20 @@ def early_facts(samples: Sequence[Sample], rule: Rule) -> dict[str, Any] | None:
 
 
 MOST_STEPS = 2000
-"""Steps of one trace that a page holds."""
+"""Maximum number of steps of one trace in a page."""
 
 LONGEST = 10_000
-"""Characters of one text of a step that a page holds."""
+"""Maximum number of characters of one text of a step in a page."""
 
 MOST_TEXT = 2_000_000
-"""Characters of the steps of one trace that a page holds."""
+"""Maximum number of characters of all steps of one trace in a page."""
 
 DEEPEST = 6
-"""Levels of sub-agents that are indented."""
+"""Maximum indentation of sub-agents, in levels."""
 
 
 def trace_json(trace: Trace, path: str) -> dict[str, Any]:
-    """A trace as data of the page. Its file is at `path`, as the row names it."""
+    """A trace as data of the page. `path` is the path of its file, as in the row."""
     summary = summary_of_trace(trace, Spent())
     steps: list[dict[str, Any]] = []
     length = 0
@@ -288,25 +288,25 @@ def _text(value: Json) -> str:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a long text, which says how long it was."""
+    """A text, truncated with a note if it is too long."""
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}\n[the first {LONGEST:,} of {len(text):,} characters]"
 
 
 MOST_LINES = 5000
-"""Lines of a diff that a page holds."""
+"""Maximum number of lines of a diff in a page."""
 
 MOST_BYTES = 1_000_000
-"""Bytes of a diff that a page holds."""
+"""Maximum size of a diff in a page, in bytes."""
 
 
 def shown_work(directory: Path, result: TrialResult) -> dict[str, Any]:
-    """What is known of the work of a trial, as data of the page: `trace`, `diff`, and why a file cannot be read.
+    """The trace and diff of a trial as data of the page: `trace`, `diff`, and `work_problem` if a file cannot be read.
 
     Args:
-        directory: of the run, which the paths in rows count from.
-        result: of the trial.
+        directory: directory of the run, to which paths in rows are relative.
+        result: the trial.
     """
     stored = result.stored
     if stored is None or (stored.trace_path is None and stored.diff_path is None):
@@ -331,10 +331,10 @@ def shown_work(directory: Path, result: TrialResult) -> dict[str, Any]:
 
 
 def _diff(directory: Path, named: str) -> dict[str, Any]:
-    """The first lines of a diff, how many they are, and how many it has; a line that is too long ends it.
+    """The first lines of a diff, their number, and the number of all lines.
 
     Raises:
-        OSError, StoreError: it cannot be read.
+        OSError, StoreError: the file cannot be read.
     """
     path = artifact(directory, named)
     if isinstance(path, Failure):

@@ -1,8 +1,8 @@
-"""The HTML page: its frame, script and style, and the data of one or two runs, written as they are read.
+"""The HTML report: its frame, script and style, and the data of one or two runs, written as they are read.
 
-Nothing that a model, a file or a server said is ever part of the markup. It stands as JSON in elements that no browser
-runs, and the page's script shows it as text. The policy at the top lets the browser run that script and the library
-that reads Markdown, apply that one style, and load nothing at all.
+Text from models, files or servers never becomes part of the markup. It is embedded as JSON in elements that browsers
+do not execute, and the page's script shows it as text. The content security policy allows only that script, the
+Markdown library and the one style, and loads nothing.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
 
 TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned", "replaced")
-"""What the page shows of `run.json`, beside the settings that shaped the run."""
+"""Keys of `run.json` that the page shows, in addition to settings."""
 
 SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")
 
 
 class HtmlReport(Struct, frozen=True):
-    """A run, ready to be rendered once.
+    """A run, which can be rendered once.
 
     Attributes:
-        record: the object of `run.json`; keys that are missing are not shown.
-        summary: its totals; None of a run that was cut, whose rows are then counted in the page.
-        results: its finished trials, each once; read in one pass and not held.
-        root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
-        directory: absolute path of the run; empty: it is one in `.agentv/results`.
-        work_of: what the agent of a trial did and changed, as data of the page.
-        here: absolute path of the directory that commands are for; empty: the root.
+        record: content of `run.json`; missing keys are not shown.
+        summary: totals; None for an unfinished run, whose rows the page then counts itself.
+        results: finished trials, each once; read in one pass and not held in memory.
+        root: absolute path of the repository root, to which shown paths are relative; "" shows paths unchanged.
+        directory: absolute path of the run; "" for a run in `.agentv/results`.
+        work_of: returns the trace and diff of a trial's agent, as data of the page.
+        here: absolute path of the directory that commands are meant for; "" for the root.
     """
 
     run_id: str
@@ -105,11 +105,11 @@ def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:
 
 
 def failures_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[str, Any]:
-    """The object of the element `failures`: `groups`, worst first, and `rerun`, the command for all of them.
+    """The JSON of the element `failures`: `groups`, worst first, and `rerun`, the command that reruns all of them.
 
     Each group has `status`, `code`, `cause` (one line), `cases` and `trials` (numbers), `suites` and `targets` (names),
-    `members` (the first trials: `number` is the position of the trial in the list, from 0), `numbers` (those of all its
-    trials), and `rerun`: its `command`, and how many of the group's `cases` that runs; null where no command can.
+    `members` (its first trials; `number` is the trial's position in the list, from 0), `numbers` (positions of all its
+    trials), and `rerun`: its `command` and how many of the group's `cases` that runs, or null if there is no command.
     """
     here = report.here or report.root
     options = RerunOptions.of(report.record, here=here, root=report.root, directory=report.directory)
@@ -128,28 +128,28 @@ def _member(trial: FailedTrial) -> dict[str, Any]:
 
 
 CHUNK = 100
-"""Trials whose data stand in one element: what is read together when one of them is opened."""
+"""Maximum number of trials per element. The page parses a whole element to open one of its trials."""
 
 CHUNK_LENGTH = 1_000_000
-"""Characters after which an element ends early."""
+"""Number of characters after which an element ends early."""
 
 START = "start.js"
-"""The module that the script of a file begins with."""
+"""Entry module of the HTML report."""
 
 ENTRY = "app.js"
-"""The module that the pages of a server begin with."""
+"""Entry module of a server's pages."""
 
 BROWSER = Path(__file__).parent / "browser"
-"""The folder of modules, with the style and the library that reads Markdown."""
+"""Directory of the JavaScript modules, the style and the Markdown library."""
 
 _IMPORT = re.compile(r'^import \{[^{}]*\} from "(\.[^"]*)";\n', re.MULTILINE)
 
 
 def rendered(exported: Exported) -> Iterator[str]:
-    """A run, and its changes from another one, as one HTML file.
+    """A run, optionally compared with another one, as one HTML file.
 
     Raises:
-        UsageError: nothing is in it.
+        UsageError: the run has no trials to report.
     """
     report, against = _report(exported), exported.against
     if against is None:
@@ -160,16 +160,16 @@ def rendered(exported: Exported) -> Iterator[str]:
 
 
 def _report(exported: Exported) -> HtmlReport:
-    """A run as the page wants it.
+    """The report of a run.
 
     Raises:
-        UsageError: nothing is in it.
+        UsageError: the run has no trials to report.
     """
     run, totals = exported.run, exported.totals()
     if next(run.results(), None) is None and not totals.is_empty_shard:
         raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
     here = ""
-    with suppress(FileNotFoundError):  # the working directory was removed
+    with suppress(FileNotFoundError):  # the working directory was deleted
         here = str(Path.cwd())
     work, directory = partial(shown_work, run.path), str(run.path.absolute())
     return HtmlReport(run.run_id, run.record, totals, run.results(), run.root, work, here, directory)
@@ -178,12 +178,12 @@ def _report(exported: Exported) -> HtmlReport:
 def render(
     report: HtmlReport, against: HtmlReport | None = None, comparison: ShownComparison | None = None
 ) -> Iterator[str]:
-    """The page in pieces; only a chunk of the trials is held in memory.
+    """The page in pieces. Only one chunk of trials is held in memory.
 
     Args:
-        report: the run; an empty one gives a page that says so.
-        against: an earlier run; the page then shows what changed since, answer beside answer.
-        comparison: the verdict about the two runs.
+        report: the run; the page of an empty run says that it is empty.
+        against: an earlier run; the page then shows what changed, with the answers side by side.
+        comparison: the verdict on the two runs.
     """
     title = escape(one_line(f"{report.run_id} · agentv"))
     totals = escape(_in_words(report))
@@ -198,7 +198,7 @@ def render(
 
 
 def _data(report: HtmlReport, number: int) -> Iterator[str]:
-    """The trials of one run, as pairs of elements: what the list needs, and the rest; then what their numbers mean."""
+    """The data elements of one run: pairs with list fields and full data of trials, then lookup tables and failures."""
     entries = Entries.of_run(report.record, report.root)
     failures = FailureGroups()
     short: list[str] = []
@@ -224,7 +224,7 @@ def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[s
 
 
 def _in_words(report: HtmlReport) -> str:
-    """What is shown where scripts are off."""
+    """The text shown when scripts are disabled."""
     if report.summary is None:
         return f"Run {one_line(report.run_id)}."
     cases = report.summary.cases
@@ -235,13 +235,13 @@ def _in_words(report: HtmlReport) -> str:
 
 @cache
 def module_sources() -> Mapping[str, str]:
-    """The text of all modules, by path within the folder, such as `run/overview.js`."""
+    """Path within `BROWSER`, such as `run/overview.js` → source of the module."""
     files = (file for file in sorted(BROWSER.rglob("*.js")) if file.parent.name != "vendor")
     return {file.relative_to(BROWSER).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def joined(entry: str) -> str:
-    """The script of a module and of all that it needs: their texts in that order, without `import` and `export`."""
+    """A module joined with all its imports, which come first, as one script without `import` and `export`."""
     sources, bodies = module_sources(), dict[str, str]()
 
     def take(path: str) -> None:
@@ -262,7 +262,7 @@ def _script() -> str:
 
 @cache
 def _library() -> str:
-    """Markdown to tokens. The page makes elements of them."""
+    """The library that parses Markdown to tokens, from which the page creates elements."""
     return (BROWSER / "vendor" / "markdown-it.js").read_text(encoding="utf-8")
 
 
@@ -273,7 +273,7 @@ def _style() -> str:
 
 @cache
 def _policy() -> str:
-    """Nothing but the three elements whose bytes these are; and no text may become markup.
+    """A content security policy that allows only our two scripts and style, by hash, and no strings as markup.
 
     Source: https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/.
     """

@@ -1,4 +1,4 @@
-"""All that the page of a trial shows: what is read when it is opened."""
+"""The full data of a trial, which is loaded when its page is opened."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.trial_view import cut_words, needed
 
 KEPT = 1_000_000
-"""Characters of one text that a page holds; all of it stands in the run's rows."""
+"""Maximum number of characters of one text in a page. The run's rows have the complete text."""
 
 CUT = "[…]"
-"""Stands in an excerpt where something was left out."""
+"""Marks an omission in an excerpt."""
 
 
 def whole(result: TrialResult, root: str) -> dict[str, Any]:
-    """The trial as the page shows it, without the keys that say nothing.
+    """The trial as data of the page, without empty values.
 
     Args:
         result: the trial.
-        root: which paths are shown from, as in `HtmlReport`.
+        root: directory to which shown paths are relative, as in `HtmlReport`.
     """
     trial, case = result.trial, result.trial.case
-    # the page shows these in full: no evidence needs to repeat them
+    # the page shows these in full, so evidence need not repeat them
     texts = (result.output, *(message.text for message in result.input))
     shown = tuple(text.strip() for text in texts if text)
     values = {
@@ -70,7 +70,7 @@ def whole(result: TrialResult, root: str) -> dict[str, Any]:
 
 
 def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
-    """The evidence, unless it is a text that is shown anyway, or its beginning and its end."""
+    """The evidence of a check, or None if it only repeats a shown text, or the beginning and end of one."""
     if check.evidence is None:
         return None
     start, cut, end = (part.strip() for part in check.evidence.partition(CUT))
@@ -112,7 +112,7 @@ def _grade(score: Score, root: str, shown: Sequence[str], output: str) -> dict[s
 
 
 def _in_units(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """A place in UTF-16 code units, which is how a browser counts."""
+    """A span in UTF-16 code units, as used by JavaScript."""
     if text.isascii():
         return span
     begin, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in span)
@@ -153,14 +153,14 @@ def _usage(usage: TokenUsage | None) -> dict[str, int] | None:
 
 
 def _shortened(text: str | None) -> Any:
-    """The text; of a longer one its beginning, and how long it was."""
+    """The text, or an object with its beginning and length if it is too long."""
     if text is None or len(text) <= KEPT:
         return text
     return {"cut": text[:KEPT], "length": len(text)}
 
 
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
-    """Without what says nothing. Zeros are kept."""
+    """The values that are not empty, None or False. Zeros are kept."""
     empty: tuple[Any, ...] = ("", [], {}, ())
     return {
         key: value for key, value in values.items() if value is not None and value is not False and value not in empty
