@@ -1,1 +1,1 @@
-"""Traces in the formats of others, read into the one model and written from it (AGENTS.md section 3)."""
+"""Conversion between other programs' trace formats and `Trace` (AGENTS.md section 3)."""

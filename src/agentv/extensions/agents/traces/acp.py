@@ -1,8 +1,8 @@
-"""Streams of the Agent Client Protocol as traces: JSON-RPC messages, one a line (agentclientprotocol.com).
+"""Convert streams of the Agent Client Protocol (agentclientprotocol.com), one JSON-RPC message per line, to traces.
 
-Read are `session/prompt`, `session/update`, `session/request_permission` and their responses.
-A record may carry `at_ms` or `timestamp`, or be `{"message": …}` with one of them beside it; a bare
-`params` of an update is a record, too.
+The reader uses `session/prompt`, `session/update`, `session/request_permission` and their responses. A record may
+contain `at_ms` or `timestamp`, or be `{"message": …}` with one of these next to it. The bare `params` of an update are
+accepted as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OF_THE_AGENT = frozenset({"initialize", "authenticate", "session/new", "session
 
 
 def read_acp(data: bytes) -> Trace | Failure:
-    """The trace of a stream; a Failure where nothing in it is an update."""
+    """Return the trace of a stream, or a Failure if it contains no update."""
     problems = Problems()
     reader = AcpReader(problems)
     for line, record in records_of(data, problems):
@@ -50,10 +50,10 @@ def read_acp(data: bytes) -> Trace | Failure:
 
 
 class AcpReader:
-    """Takes the records of a stream in their order.
+    """Builds a trace from the records of a stream, in order.
 
     Args:
-        problems: gets what cannot be read.
+        problems: collects what cannot be read.
     """
 
     def __init__(self, problems: Problems) -> None:
@@ -69,7 +69,7 @@ class AcpReader:
         self._stop_reason = ""
 
     def add(self, record: Any, where: str) -> None:
-        """Take a record."""
+        """Add a record; `where` is its place for problems."""
         row = mapping(record)
         message = mapping(row.get("message")) or row
         self._set_time(row, message)
@@ -100,7 +100,7 @@ class AcpReader:
             self._problems.note(f"{where} is no message of the protocol")
 
     def trace(self, native: bytes = b"") -> Trace | Failure:
-        """The trace of all records so far; a Failure where there was no update."""
+        """Return the trace of all records so far, or a Failure if there was no update."""
         if not self._steps.parts:
             why = f": {self._problems}" if self._problems else ""
             return Failure("bad-trace", f"the stream has no session update of the Agent Client Protocol{why}")
@@ -152,7 +152,7 @@ class AcpReader:
         method = asked.pop() if asked else "session/prompt"
         if error:
             if method not in _OF_THE_AGENT:
-                return  # the client has no such file or terminal, and the agent goes on
+                return  # the client has no such file or terminal, and the agent continues
             said = string(error.get("message")) or "the agent answered with an error"
             self._steps.parts.append(UsageStep(error=said, started_ms=self._steps.now_ms))
             self._waits, self._stop_reason, self._error = False, "error", said
@@ -187,7 +187,7 @@ _NAMES_OF_KINDS: Mapping[str, tuple[str, ...]] = {
     "search": ("search", "find", "list", "web_search"),
     "fetch": ("fetch", "web_search"),
 }
-"""Kind of a call → the canonical names of the tools that do this. The first one is that of a tool nobody knows."""
+"""Kind of a call → canonical names of tools of this kind. The first is used for unknown tools."""
 
 _THOUGHTS = frozenset({"think", "switch_mode"})
 _COMMAND_KEYS = ("command", "cmd", "commands", "script")
@@ -199,7 +199,7 @@ _TITLE_WITH_SLASH = lazy_pattern(r"Tool: (?P<server>[\w.-]+)/(?P<tool>[\w.-]+)")
 
 
 _COUNT_LAST_CALL = frozenset({"OpenCode"})
-"""Agents whose usage of a turn is that of its last model call."""
+"""Agents that report only the usage of a turn's last model call."""
 
 
 def usage_of_turn(agent: str, reported: TokenUsage | None, *, called_tools: bool) -> TokenUsage | None:
@@ -208,13 +208,13 @@ def usage_of_turn(agent: str, reported: TokenUsage | None, *, called_tools: bool
 
 
 def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str, raw_input: Any) -> tuple[str, str]:
-    """The canonical and the native name of the tool of a call.
+    """Return the canonical and the native name of a call's tool.
 
     Args:
-        identity: id of the call, which Gemini CLI makes of the tool's name.
-        titles: that the call has had, the latest first.
-        kind: as the protocol has it; empty if unknown.
-        named: the name that the agent gives besides; empty: none.
+        identity: id of the call, which contains the tool's name in Gemini CLI.
+        titles: titles of the call, latest first.
+        kind: the protocol's kind of the call; empty if unknown.
+        named: name that the agent reports in addition; empty if there is none.
         raw_input: arguments of the call.
     """
     given = raw_input if isinstance(raw_input, Mapping) else {}
@@ -246,7 +246,7 @@ def _is_known(word: str) -> bool:
 
 
 def _mcp_name(titles: tuple[str, ...], given: Mapping[str, Any]) -> str:
-    """The name of an MCP tool, by its arguments or its title; empty for other tools."""
+    """The name of an MCP tool, from the arguments or titles of a call; empty for other tools."""
     server, tool = given.get("server"), given.get("tool")
     if isinstance(server, str) and isinstance(tool, str) and server and tool:
         return f"{server}.{tool}"
@@ -269,11 +269,11 @@ class AcpMessage:
 
     @property
     def text(self) -> str:
-        """What was said so far."""
+        """The text received so far."""
         return "".join(self.texts)
 
-    def step(self, *, cancelled: bool = False) -> MessageStep:  # noqa: ARG002  # as of calls
-        """The step of the trace."""
+    def step(self, *, cancelled: bool = False) -> MessageStep:  # noqa: ARG002  # as in AcpCall
+        """Return the message as a step of the trace."""
         return MessageStep(self.role, self.text, "".join(self.thoughts) or None, self.started_ms)
 
 
@@ -285,14 +285,14 @@ _FIELDS: Mapping[str, tuple[str, type]] = {
     "content": ("content", list),
     "locations": ("locations", list),
 }
-"""Key of an update → the field that it replaces unless it is empty, and the type of its value."""
+"""Key of an update → (field that a non-empty value replaces, type of the value)."""
 
 _PATH_KEYS = ("path", "file_path", "filePath", "abs_path", "absolute_path", "notebook_path", "destination")
 
 
 @dataclass(slots=True)
 class AcpCall:
-    """A tool call as far as it is known: each update replaces what it names."""
+    """A tool call as known so far. Each update replaces the fields that it contains."""
 
     id: str
     started_ms: float | None = None
@@ -310,7 +310,7 @@ class AcpCall:
     parent: str | None = None
 
     def update(self, fields: Mapping[str, Any], at_ms: float | None) -> None:
-        """Take over what an update says."""
+        """Apply an update."""
         for key, (name, kind) in _FIELDS.items():
             if isinstance(fields.get(key), kind) and fields[key]:
                 setattr(self, name, fields[key])
@@ -324,7 +324,7 @@ class AcpCall:
 
     @property
     def ended(self) -> bool:
-        """Whether the agent says that it is over."""
+        """Whether the agent reports that the call has completed or failed."""
         return self.status in {"completed", "failed"}
 
     @property
@@ -334,14 +334,14 @@ class AcpCall:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that it names: its locations, its arguments, its diffs."""
+        """The paths in its locations, diffs and arguments."""
         found = [one.get("path") for one in (*self.locations, *self.content) if isinstance(one, Mapping)]
         if isinstance(self.raw_input, Mapping):
             found += [self.raw_input.get(key) for key in _PATH_KEYS]
         return tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
 
     def step(self, *, cancelled: bool) -> ToolCallStep:
-        """The step of the trace; `cancelled`: the agent was ended before it was over."""
+        """Return the call as a step of the trace. If `cancelled`, an unfinished call was cancelled."""
         failed, (name, native), given = self.status == "failed", self.names, self.raw_input
         said = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
         known = self.started_ms is not None and self.ended_ms is not None
@@ -375,14 +375,13 @@ _CHUNKS: Mapping[str, Role] = {
 
 
 class AcpSteps:
-    """The steps that the updates of a session give, taken as they come.
+    """Builds steps from the updates of a session as they arrive.
 
     Attributes:
-        at_ms: when the next update came, from the start; None: unknown.
-        turns: calls of the model, as far as updates show them: one begins where the agent says or calls something
-            after results of tools.
-        cost_usd: of the session so far; None where the agent does not say.
-        model: its name; empty where the agent does not say.
+        at_ms: time of the next update, in milliseconds since the start; None if unknown.
+        turns: model calls that the updates imply: one begins with a message or tool call after results of tools.
+        cost_usd: cost of the session so far; None if the agent does not report it.
+        model: name of the model; empty if the agent does not report it.
         latest: the call that was updated last.
     """
 
@@ -399,11 +398,11 @@ class AcpSteps:
 
     @property
     def now_ms(self) -> float | None:
-        """Milliseconds since the start."""
+        """Milliseconds since the start; None if unknown."""
         return self.at_ms
 
     def update(self, fields: Mapping[str, Any]) -> str | None:
-        """Take an update; what is wrong with it. Kinds that say nothing of the work are passed over."""
+        """Apply an update and return what is wrong with it, or None. Irrelevant kinds are ignored."""
         kind = string(fields.get("sessionUpdate"))
         if is_call(fields):
             return self.call(fields)
@@ -417,18 +416,18 @@ class AcpSteps:
         return None if kind else "has no 'sessionUpdate'"
 
     def say(self, role: Role, text: str) -> None:
-        """Add a whole message."""
+        """Add a complete message."""
         said = AcpMessage(role, None, self.now_ms)
         said.texts.append(text)
         self.parts.append(said)
         self._open = None
 
     def end_message(self) -> None:
-        """What is said from now on is another message."""
+        """End the current message. The next chunk begins another one."""
         self._open = None
 
     def call(self, fields: Mapping[str, Any]) -> str | None:
-        """Take what is said of a tool call; what is wrong with it."""
+        """Apply an update of a tool call and return what is wrong with it, or None."""
         identity = string(fields.get("toolCallId"))
         if not identity:
             return "has no 'toolCallId'"
@@ -444,7 +443,7 @@ class AcpSteps:
         return None
 
     def permission(self, identity: str, *, allowed: bool, reason: str | None) -> None:
-        """Take what was answered to a request for permission."""
+        """Add the answer to a permission request."""
         call = self.calls.get(identity)
         if call is not None:
             call.denied = not allowed
@@ -458,7 +457,7 @@ class AcpSteps:
         return next((one.text for one in said if one.texts), "")
 
     def steps(self, *, cancelled: bool) -> tuple[Step, ...]:
-        """All steps so far; `cancelled`: the agent was ended before its calls were over."""
+        """Return all steps so far. If `cancelled`, unfinished calls were cancelled."""
         open_ = (AcpMessage, AcpCall)
         return tuple(one.step(cancelled=cancelled) if isinstance(one, open_) else one for one in self.parts)
 
@@ -490,13 +489,13 @@ def is_call(fields: Mapping[str, Any]) -> bool:
 
 
 def model_in(options: Any) -> str:
-    """The model that a session is set to, out of its options; empty: they do not say."""
+    """The selected model in a session's options; empty if they do not include one."""
     models = (one for one in map(mapping, items(options)) if one.get("category") == "model")
     return next((found for one in models if (found := string(one.get("currentValue")))), "")
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """The texts of a result: itself, or those of its blocks; of any other value its JSON."""
+    """Yield the texts of a result: a string, the texts of its blocks, or the JSON of any other value."""
     if isinstance(value, list | tuple):
         for one in value:
             yield from _texts_in(one)
@@ -508,7 +507,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _in_meta(meta: Any, key: str) -> str:
-    """A text that agents put into `_meta`, on its own or under their name."""
+    """The text that an agent puts into `_meta` under a key, directly or under its own name; empty if there is none."""
     said = meta if isinstance(meta, Mapping) else {}
     places = (said, *(one for one in said.values() if isinstance(one, Mapping)))
     return next((found for place in places if isinstance(found := place.get(key), str) and found), "")

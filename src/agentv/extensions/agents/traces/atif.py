@@ -40,7 +40,7 @@ _ENDS: tuple[ToolStatus, ...] = ("completed", "failed", "denied", "cancelled")
 
 
 def read_atif(data: bytes) -> Trace | Failure:
-    """The trace of a trajectory; its embedded sub-agents are steps under the call that delegated to them."""
+    """Return the trace of a trajectory, with embedded sub-agents as steps of the calls that ran them, or a Failure."""
     try:
         document = parse(data)
     except ValueError as error:
@@ -49,7 +49,7 @@ def read_atif(data: bytes) -> Trace | Failure:
 
 
 def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
-    """The trace of a trajectory that was parsed."""
+    """Return the trace of a parsed trajectory, or a Failure."""
     root = mapping(document)
     version = string(root.get("schema_version"))
     if not _VERSION.fullmatch(version):
@@ -76,7 +76,7 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
         session_id=string(root.get("session_id")) or string(root.get("trajectory_id")),
         stop_reason=string(extra.get("stop_reason")),
         error=string(extra.get("error")),
-        # of the whole, where some step does not say its own
+        # the total, if the cost of a step is unknown
         session_cost_usd=number(metrics.get("total_cost_usd")) or None if None in costs else None,
         duration_ms=reader.last_ms,
         native=native,
@@ -86,7 +86,7 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
 
 
 _DEEPEST = 8
-"""Levels of sub-agents within sub-agents."""
+"""Maximum nesting of sub-agents."""
 
 
 class _Reader:
@@ -99,7 +99,7 @@ class _Reader:
             self.problems.note("it is continued in another file")
 
     def read(self, trajectory: JsonObject, parent: str | None, depth: int) -> None:
-        """Take the steps of a trajectory, and of those that are embedded in it."""
+        """Add the steps of a trajectory, and of those that are embedded in it."""
         model = string(mapping(trajectory.get("agent")).get("model_name"))
         others = map(mapping, items(trajectory.get("subagent_trajectories")))
         embedded = {string(one.get("trajectory_id")): one for one in others}
@@ -110,7 +110,7 @@ class _Reader:
                 self.problems.note(f"step {place} has no known 'source'")
                 continue
             self._step(row, role, parent, model)
-            for result in map(mapping, _results(row)):  # sub-agents may have worked for the call
+            for result in map(mapping, _results(row)):  # the call may have run sub-agents
                 identity = string(result.get("source_call_id"))
                 for reference in items(result.get("subagent_trajectory_ref")):
                     found = embedded.get(string(mapping(reference).get("trajectory_id")))
@@ -137,7 +137,7 @@ class _Reader:
         results = {string(mapping(one).get("source_call_id")): mapping(one) for one in _results(row)}
         for call in calls:
             self._call(call, results.pop(string(call.get("tool_call_id")), None), at, parent)
-        for result in results.values():  # of what the agent did without a call
+        for result in results.values():  # results without a call
             said = text_of(result.get("content"))
             self.steps += [MessageStep("tool", said, None, at, parent)] if said else []
 
@@ -177,7 +177,7 @@ class _Reader:
         return round(max(at - self._start, 0.0), 3)
 
     def with_totals(self, metrics: JsonObject) -> list[Step]:
-        """The steps; with the totals of the whole, where no step says what it used."""
+        """Return the steps, with a step for the total usage if none reports its own."""
         if any(isinstance(step, UsageStep) for step in self.steps):
             return self.steps
         names = {"prompt_tokens": "total_prompt_tokens", "completion_tokens": "total_completion_tokens"}
@@ -187,7 +187,7 @@ class _Reader:
 
 
 def _waits(steps: Sequence[Step]) -> bool:
-    """Whether the last word is the user's, or the agent waits for the result of a call."""
+    """Whether the last step is a message of the user or a call without result."""
     main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
     last = main[-1] if main else None
     if isinstance(last, ToolCallStep):
@@ -211,11 +211,11 @@ def _usage(row: JsonObject, model: str) -> UsageStep | None:
 
 
 def atif_of(trace: Trace, began: datetime | None = None) -> dict[str, Json]:
-    """A trace as a trajectory. What ATIF has no place for is under `extra`.
+    """Convert a trace to a trajectory. Fields that ATIF does not define are under `extra`.
 
     Args:
-        trace: whose sub-agents stand in the order of all steps, with `parent` under `extra`.
-        began: when the trace began, for timestamps.
+        trace: the trace; steps of sub-agents keep their places, with `parent` under `extra`.
+        began: start of the trace; None: write no timestamps.
     """
     rows: list[dict[str, Json]] = []
     for number_, step in enumerate(trace.steps, 1):
@@ -291,5 +291,5 @@ def _metrics(step: UsageStep) -> dict[str, Json]:
 
 
 def _known(**said: Json) -> dict[str, Json]:
-    """The values that are known, by their names."""
+    """The arguments that are not None."""
     return {name: value for name, value in said.items() if value is not None}

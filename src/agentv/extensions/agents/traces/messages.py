@@ -1,7 +1,8 @@
-"""Messages of a conversation in the forms of the known APIs, frameworks and conventions, and the trace that they give.
+"""Read the messages of a conversation in the formats of known APIs, frameworks and conventions, and build a trace.
 
-OpenAI's chat messages and items of its Responses API, Anthropic's and Gemini's content, the parts of OpenTelemetry's
-GenAI conventions, messages of LangChain and pydantic-ai, events of Google's ADK, and our own transcripts.
+The formats are OpenAI's chat messages and Responses API items, Anthropic's and Gemini's content, message parts of
+OpenTelemetry's GenAI conventions, messages of LangChain and pydantic-ai, events of Google's ADK, and agentv's
+transcripts.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _ROLES: Mapping[str, Role] = {
     "user-prompt": "user",
     "request": "user",
 }
-"""A role, or the type or kind of a message that has none → the role. The last ones are pydantic-ai's."""
+"""Role, type or kind of a message → role. The last three are pydantic-ai's."""
 
 _CALL_ITEMS: Mapping[str, str] = {
     "function_call": "",
@@ -64,11 +65,11 @@ _CALL_ITEMS: Mapping[str, str] = {
     "computer_call": "computer",
     "image_generation_call": "image_generation",
 }
-"""Type of an item of the Responses API → the name of its tool, where the item does not give one."""
+"""Type of a Responses API item → name of its tool if the item does not give one."""
 
 _CALLS = frozenset({"tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "builtin-tool-call"})
 _RETRY = "retry-prompt"
-"""What pydantic-ai gives a model whose call failed."""
+"""Kind of the part that pydantic-ai sends to the model after a failed call."""
 
 _RESULTS = frozenset(
     {"tool_call_response", "tool_result", "mcp_tool_result", "tool-return", "builtin-tool-return", _RETRY}
@@ -77,11 +78,11 @@ _THOUGHTS = frozenset({"reasoning", "thinking"})
 _FAILED = frozenset({"error", "failed", "retried", "denied", "interrupted"})
 
 _HIDDEN_ERROR = "An error occurred while running the tool"
-"""How the result of a tool that raised begins, by the OpenAI Agents SDK: nothing else shows the error."""
+"""Prefix of the result of a tool that raised in the OpenAI Agents SDK, and the only sign of the error."""
 
 
 class SpokenResult(Struct, frozen=True):
-    """The result of a call. Without an id it is that of the first call of its name, or of any name, without one."""
+    """The result of a tool call. Without a call's id, it belongs to the first open call, of its name if it has one."""
 
     call: str
     value: Any
@@ -90,7 +91,7 @@ class SpokenResult(Struct, frozen=True):
 
 
 class Spoken(Struct, frozen=True):
-    """A message that a model was given, or gave, with the calls that it asked for. The `results` come before it."""
+    """A message to or from a model, with the tool calls that it requests. Its `results` precede it."""
 
     role: Role
     text: str = ""
@@ -103,12 +104,12 @@ class Spoken(Struct, frozen=True):
 
 
 def messages_in(value: Any, default: Role | None = None, problems: Problems | None = None) -> Iterator[Spoken]:
-    """The messages in a value: one, a list of them, either as JSON text, or a text.
+    """Yield the messages in a value: a message or a list of them, either of which may be JSON text, or plain text.
 
     Args:
-        value: of someone else.
-        default: the role of a text, and of what names none.
-        problems: gets what cannot be read.
+        value: value from an untrusted source.
+        default: role of plain text and of messages without a role.
+        problems: collects what cannot be read.
     """
     notes = Problems() if problems is None else problems
     found = as_json(value)
@@ -125,7 +126,7 @@ def messages_in(value: Any, default: Role | None = None, problems: Problems | No
 
 
 def _unwrapped(row: JsonObject) -> JsonObject:
-    """The fields of a message that LangChain wrote as data or as a constructor, or that is an event of ADK's."""
+    """The fields of a message, without the wrapper of LangChain's serialization or of an ADK event."""
     inner = first(row, "data", "kwargs")
     if isinstance(inner, Mapping) and "role" not in row:
         return {"type": row.get("type"), **inner}
@@ -157,7 +158,7 @@ def _message(row: JsonObject, default: Role | None, where: str, problems: Proble
 
 
 class _Parts:
-    """The parts of a message by what they are; texts by their role."""
+    """The parts of a message by kind, and its texts by role."""
 
     def __init__(self) -> None:
         self.texts: dict[Role, list[Any]] = {}
@@ -166,7 +167,7 @@ class _Parts:
         self.results: list[SpokenResult] = []
 
     def add(self, part: Any, role: Role) -> None:
-        """Add a part of a message of this role."""
+        """Add a part of a message that has this role."""
         block = mapping(part)
         kind = string(first(block, "type", "part_kind"))
         call = first(block, "functionCall", "function_call")
@@ -245,7 +246,7 @@ def _result(row: JsonObject, *, failed: bool = False) -> SpokenResult:
     says = [row.get(key) is True for key in ("is_error", "isError")]
     says += [_lower(row, key) in _FAILED for key in ("status", "outcome")]
     hidden = isinstance(value, str) and value.startswith(_HIDDEN_ERROR)
-    if isinstance(value, Mapping) and value.keys() == {"error"}:  # as Gemini's API has errors
+    if isinstance(value, Mapping) and value.keys() == {"error"}:  # the form of errors in Gemini's API
         value, failed = value["error"], True
     identity = string(first(row, "tool_call_id", "tool_use_id", "call_id", "id"))
     return SpokenResult(identity, value, failed or hidden or any(says), string(first(row, "name", "tool_name")))
@@ -256,14 +257,14 @@ def _lower(row: JsonObject, key: str) -> str:
 
 
 def trace_of_messages(rows: Sequence[Json], source: str = "transcript") -> Trace | Failure:
-    """The trace that a transcript gives.
+    """Build a trace from a transcript.
 
     Args:
-        rows: messages in any of the forms of `messages`.
-        source: of the trace.
+        rows: messages in any of the formats of this module.
+        source: the `source` of the trace.
 
     Returns:
-        A Failure where no row is a message or a call; a partial trace where some are not.
+        The trace, partial if some rows cannot be read, or a Failure if no row is a message or a call.
     """
     try:
         rows = plain(rows)
@@ -279,7 +280,7 @@ def trace_of_messages(rows: Sequence[Json], source: str = "transcript") -> Trace
 
 
 class Conversation:
-    """Takes messages in their order. A result finds its call by its id, else by its name, else the first open one."""
+    """Builds steps from messages, in order. A result is matched to a call by id, by name, or to the first open call."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -314,7 +315,7 @@ class Conversation:
 
 
 def with_result(step: ToolCallStep, result: SpokenResult) -> ToolCallStep:
-    """The step of a call with its result, as text."""
+    """Return a tool call with its result as text."""
     value = result.value
     said = compact(value) if isinstance(value, Mapping) and "type" not in value else text_of(value)
     if result.failed:

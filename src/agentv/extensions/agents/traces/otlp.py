@@ -1,7 +1,7 @@
-"""OTLP as traces, by OpenTelemetry's conventions for generative AI: `invoke_agent`, `chat`, `execute_tool`.
+"""Convert OTLP to traces by OpenTelemetry's conventions for generative AI: `invoke_agent`, `chat`, `execute_tool`.
 
-Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/. One trace of OpenTelemetry is one trace of ours, and so are
-those of single model calls that continue one conversation.
+Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/. Each OpenTelemetry trace becomes one `Trace`, except that
+OpenTelemetry traces with only model calls are joined if they continue one conversation.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _EVENTS: Mapping[str, Role] = {
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
-"""Events of the conventions until version 1.36, one a message."""
+"""Event of the conventions up to version 1.36 → role of the message that it holds."""
 
 
 def read_otlp(data: bytes) -> list[Trace] | Failure:
-    """The traces in a file, in the order of their first spans; a Failure where no span is about generative AI."""
+    """Return the traces in a file, ordered by first span, or a Failure if no span is about generative AI."""
     problems = Problems()
     spans = spans_of(data, problems)
     if isinstance(spans, Failure):
@@ -69,11 +69,11 @@ def read_otlp(data: bytes) -> list[Trace] | Failure:
 
 
 def traces_of(spans: Iterable[OtelSpan], partial: str = "") -> list[Trace]:
-    """The traces of spans that are about generative AI, in the order of the first span of each.
+    """Return the traces of spans that are about generative AI, in the order of the first span of each.
 
     Args:
-        spans: of any convention.
-        partial: why some are missing.
+        spans: spans with the attributes of any known convention.
+        partial: why spans are missing; empty if none are.
     """
     groups: dict[str, list[OtelSpan]] = {}
     for span in map(canonical, spans):
@@ -83,7 +83,7 @@ def traces_of(spans: Iterable[OtelSpan], partial: str = "") -> list[Trace]:
 
 
 def _conversations(groups: Iterable[list[OtelSpan]]) -> list[list[OtelSpan]]:
-    """The groups, with those that only call a model joined where one continues the conversation of another."""
+    """Join each group of spans that only call a model to the group whose conversation it continues."""
     found: list[list[OtelSpan]] = []
     ends: dict[tuple[Any, ...], list[OtelSpan]] = {}
     for group in groups:
@@ -104,16 +104,16 @@ def _conversations(groups: Iterable[list[OtelSpan]]) -> list[list[OtelSpan]]:
 
 
 def _keys(messages: Iterable[Spoken]) -> tuple[Any, ...]:
-    """What tells the messages of two conversations apart, without the results of tools, which may be written anyhow."""
+    """A comparable key of messages, without tool results, whose format may vary between calls."""
     said = ((one.role, one.text, tuple(call.id for call in one.calls)) for one in messages if one.role != "tool")
     return tuple(said)
 
 
 def given_and_said(span: OtelSpan) -> tuple[list[Spoken], list[Spoken]]:
-    """What a model was given, and what it answered.
+    """Return the messages that a model was given, and those that it answered with.
 
-    Today both are attributes, of the span or of an event. Until version 1.36 of the conventions there was one event a
-    message, and before that one for all that was given, and one for the answer.
+    The current conventions have both as attributes of the span or of an event. Up to version 1.36, each message was an
+    event; in even earlier versions, one event held the whole prompt and another the answer.
     """
     given: list[Spoken] = []
     said: list[Spoken] = []
@@ -139,7 +139,7 @@ def given_and_said(span: OtelSpan) -> tuple[list[Spoken], list[Spoken]]:
 
 
 class _Reader:
-    """The spans of one trace."""
+    """Converts the spans of one OpenTelemetry trace."""
 
     def __init__(self, spans: Sequence[OtelSpan], partial: str) -> None:
         self._problems = Problems()
@@ -166,11 +166,11 @@ class _Reader:
             self._problems.note(f"the parents of {len(missing)} spans are missing")
 
     def _order(self, span: OtelSpan) -> tuple[float, float]:
-        """What spans are sorted by: by their begin; of two that begin at once, the outer one ends later."""
+        """Sort key of a span: its start, and then the later end, which is that of the outer span."""
         return self._start if span.started_ms is None else span.started_ms, -(span.ended_ms or 0.0)
 
     def _place(self, span: OtelSpan) -> None:
-        """Find the root of a span, and the nearest span above it that is about generative AI."""
+        """Find the root of a span, and its nearest ancestor that is about generative AI."""
         path: dict[str, OtelSpan] = {}
         at: OtelSpan | None = span
         while at is not None and at.id not in self._top and at.id not in path:
@@ -187,7 +187,7 @@ class _Reader:
                 self._above[one.id] = above if operation_of(above) else self._above[above.id]
 
     def trace(self) -> Trace:
-        """The trace of them."""
+        """Build the trace."""
         for span in self._spans:
             operation = "" if span.id in self._repeated else operation_of(span)
             if operation in MODEL_CALLS:
@@ -198,12 +198,12 @@ class _Reader:
                 self._agent(span)
         root = self._root()
         calls = [span for span in self._spans if operation_of(span) in MODEL_CALLS and self._parent(span) is None]
-        reasons = calls[-1].attributes.get("gen_ai.response.finish_reasons") if calls else None  # of the agent itself
+        reasons = calls[-1].attributes.get("gen_ai.response.finish_reasons") if calls else None  # of the main agent
         ended_by = string(reasons) or next((string(one) for one in reversed(items(reasons))), "")
         ended = [span.ended_ms for span in self._spans if span.ended_ms is not None]
         about = {**root.resource, **root.attributes}
         service = string(root.resource.get("service.name"))
-        service = "" if service.startswith("unknown_service") else service  # which OpenTelemetry made up
+        service = "" if service.startswith("unknown_service") else service  # OpenTelemetry's placeholder
         steps = [step for step in self._steps if step is not None]
         error = self._error()
         main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
@@ -230,14 +230,14 @@ class _Reader:
         return next(named, None) or next(iter(agents), None) or next(outermost, None) or self._spans[0]
 
     def _error(self) -> str:
-        """The error in which the session ended: that of its last root, or of the last agent that no other called."""
+        """The error that ended the session: of its last root span, or of the last agent that no other called."""
         working = [span for span in self._spans if operation_of(span)]
         agents = [span for span in working if operation_of(span) in AGENTS and self._caller(span) is None]
         ends = [*(self._top[span.id] for span in working[-1:]), *agents[-1:]]
         return next((span.error for span in ends if span.error), "")
 
     def _repeated_spans(self) -> set[str]:
-        """The spans that describe what another one describes, too: two instrumentations see one call."""
+        """Ids of spans that repeat another one, since two instrumentations recorded the same call."""
         found: set[str] = set()
         seen: set[tuple[str, str]] = set()
         for span in self._spans:
@@ -255,7 +255,7 @@ class _Reader:
         return found
 
     def _parent(self, span: OtelSpan) -> str | None:
-        """The id of the call that a span is within: of a tool, or of an agent that is not the outermost."""
+        """The id of the tool call or sub-agent that contains a span, or None."""
         passed: list[OtelSpan] = []
         at = self._above[span.id]
         while at is not None and at.id not in self._inside:
@@ -272,14 +272,14 @@ class _Reader:
         return found
 
     def _caller(self, span: OtelSpan) -> OtelSpan | None:
-        """The agent or the tool that a span is within."""
+        """The span of the agent or tool that contains a span, or None."""
         above = self._above[span.id]
         while above is not None and operation_of(above) in MODEL_CALLS:
             above = self._above[above.id]
         return above
 
     def _is_subagent(self, span: OtelSpan) -> bool:
-        """Whether an agent was called by another, and not by way of a tool. Two spans may describe one agent."""
+        """Whether another agent called this one, and not through a tool. Two spans may describe the same agent."""
         above = self._caller(span)
         if above is None or operation_of(above) in TOOLS or span.attributes.get("traceloop.span.kind") == "workflow":
             return False
@@ -287,7 +287,7 @@ class _Reader:
         return bool(own and other) and own != other
 
     def _at(self, span: OtelSpan) -> tuple[float | None, float | None]:
-        """When a span began, from the start of the trace, and how long it took."""
+        """The start of a span, relative to the trace's, and its duration, both in milliseconds; None if unknown."""
         if span.started_ms is None:
             return None, None
         took = None if span.ended_ms is None else round(max(span.ended_ms - span.started_ms, 0.0), 3)
@@ -330,7 +330,7 @@ class _Reader:
             self._say(one, span, parent)
 
     def _hear(self, span: OtelSpan, given: Sequence[Spoken]) -> None:
-        """What a model is given: each message once, since every call repeats the conversation."""
+        """Add the messages that a model was given, each once, since every call repeats the conversation."""
         parent = self._parent(span)
         started, _ = self._at(span)
         counted: Counter[tuple[str | None, str, str]] = Counter()
@@ -354,7 +354,7 @@ class _Reader:
             self._steps.append(MessageStep("assistant", one.text, one.reasoning or None, at, parent))
         for call in one.calls:
             if call.id and call.id in self._called:
-                self._wanted[call.id] = call  # its own span says more
+                self._wanted[call.id] = call  # its own span has more details
                 continue
             if call.id and call.id in self._places:
                 continue
@@ -391,12 +391,14 @@ class _Reader:
         )
 
     def _take_asked(self, name: str, arguments: JsonObject, *, exactly: bool) -> ToolCallStep | None:
-        """The call of a model that a span without its id executed: of that name, with the same arguments if any is.
+        """Remove and return the requested call that a span without its id executed, or None.
+
+        It is a call of the same tool, with the same arguments if there is one.
 
         Args:
-            name: of the tool.
-            arguments: as the span has them.
-            exactly: they have to be the same: the span has an id, though another than the model's (Google's ADK).
+            name: name of the tool.
+            arguments: arguments in the span.
+            exactly: whether arguments must be equal, as for a span with another id than the model's (Google's ADK).
         """
         named = self._asked.get(name) or []
         otherwise = None if exactly or not named else named[0]
@@ -415,7 +417,7 @@ _COUNTS: Mapping[str, str] = {
     "cached": "cache_read.input_tokens",
     "reasoning": "reasoning.output_tokens",
 }
-"""Our count → its attribute, behind `gen_ai.usage.`."""
+"""Key for `tokens_of` → name of the attribute without `gen_ai.usage.`."""
 
 _STATUSES: Mapping[str, Any] = {one: one for one in ("completed", "denied", "cancelled", "unknown")}
 
@@ -430,7 +432,7 @@ def _agent_name(span: OtelSpan) -> str:
 
 
 def _call_id(span: OtelSpan) -> str:
-    """The id of the call that a tool's span describes; that of the span where it names none."""
+    """The id of the call that a tool's span describes, else the id of the span."""
     return string(span.attributes.get("gen_ai.tool.call.id")) or span.id
 
 
@@ -439,12 +441,12 @@ def _arguments(span: OtelSpan) -> JsonObject:
 
 
 def _is_counted(span: OtelSpan) -> bool:
-    """Whether the span of a model call says what it used."""
+    """Whether the span of a model call reports its usage."""
     return span.attributes.get("gen_ai.usage.input_tokens") is not None
 
 
 def _is_same(span: OtelSpan, above: OtelSpan) -> bool:
-    """Whether a span within that of a tool describes the same call."""
+    """Whether a tool's span describes the same call as the tool's span above it."""
     if string(span.attributes.get("gen_ai.tool.call.id")) == _call_id(above):
         return True
     names = {one.attributes.get("gen_ai.tool.name") for one in (span, above)}

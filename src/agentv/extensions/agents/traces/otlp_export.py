@@ -1,7 +1,7 @@
-"""Traces as OTLP, by OpenTelemetry's conventions for generative AI: JSON, and protobuf by opentelemetry's own package.
+"""Export traces as OTLP by OpenTelemetry's conventions for generative AI, as JSON or protobuf.
 
-A trace becomes a span `invoke_agent`, with a span `chat` for each model call and a span `execute_tool` for each call of
-a tool. What the conventions have no name for is under `agentv.`.
+A trace becomes an `invoke_agent` span, with a `chat` span for each model call and an `execute_tool` span for each tool
+call. Attributes that the conventions do not define begin with `agentv.`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FAILED = 2
 
 @dataclass(frozen=True, slots=True)
 class TraceOrigin:
-    """Where a trace comes from.
+    """The trial that a trace comes from.
 
     Attributes:
-        key: of the trial; ids of spans are made of it, so that the same trial has the same ids.
-        began_ms: of the epoch.
-        attributes: of the outermost span, such as `agentv.case.id`.
+        key: unique key of the trial; span ids are derived from it, so that each export gives the same ids.
+        began_ms: start of the trial, in milliseconds since the epoch.
+        attributes: attributes of the root span, such as `agentv.case.id`.
     """
 
     key: str
@@ -40,7 +40,7 @@ class TraceOrigin:
 
 
 def otlp_of(traces: Sequence[tuple[Trace, TraceOrigin]]) -> dict[str, Json]:
-    """The traces as one document of OTLP in JSON."""
+    """Return the traces as one OTLP document in JSON."""
     resources: list[Json] = []
     for trace, origin in traces:
         about = {"service.name": trace.agent or "unknown_service", "service.version": trace.agent_version}
@@ -51,7 +51,7 @@ def otlp_of(traces: Sequence[tuple[Trace, TraceOrigin]]) -> dict[str, Json]:
 
 
 def protobuf_of(document: Mapping[str, Json]) -> bytes | Failure:
-    """A document of OTLP as protobuf (`TracesData`); a Failure where the library is not there."""
+    """Return an OTLP document as protobuf (`TracesData`), or a Failure if the library is not installed."""
     try:
         from google.protobuf.json_format import ParseDict
         from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
@@ -78,7 +78,7 @@ class _Writer:
         self._now = 0.0
 
     def spans(self) -> list[Json]:
-        """The outermost span, then those of the steps in their order."""
+        """Return the root span, followed by the spans of the steps in order."""
         steps = self._trace.steps
         place = 0
         while place < len(steps):
@@ -122,7 +122,7 @@ class _Writer:
         return {**span, "kind": _INTERNAL, "events": list(self._events), **_status(trace.error or None)}
 
     def _model(self, used: UsageStep | None, said: MessageStep | None, place: int) -> None:
-        """A model call; one without usage is marked, so that it is not counted as one."""
+        """Add a `chat` span; without usage, it is marked so that readers do not count it as a model call."""
         step = used or said
         tokens = None if used is None else used.tokens
         model = "" if used is None else used.model or ""

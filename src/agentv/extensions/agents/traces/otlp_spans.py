@@ -1,9 +1,9 @@
-"""Spans out of OTLP (JSON, protobuf), in the words of OpenTelemetry's GenAI conventions of today.
+"""Read spans from OTLP (JSON or protobuf), and rename their attributes to OpenTelemetry's current GenAI conventions.
 
-OpenInference (Phoenix) names them `llm.input_messages.0.message.content`, `llm.token_count.prompt`, `tool.name`.
-OpenLLMetry (Traceloop) puts what LangChain's callbacks get into JSON: the arguments of a tool under `inputs`, its
-result as a serialized `ToolMessage`, and the id of the call within either. Earlier versions of the GenAI conventions
-had other names.
+OpenInference (Phoenix) uses names such as `llm.input_messages.0.message.content`, `llm.token_count.prompt` and
+`tool.name`. OpenLLMetry (Traceloop) writes what LangChain's callbacks receive as JSON: the arguments of a tool under
+`inputs`, its result as a serialized `ToolMessage`, and the id of the call in either. Earlier versions of the GenAI
+conventions used other names.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True)
 class OtelSpan:
-    """One span. Times are milliseconds of the epoch; `error` is empty where it ended well."""
+    """A span. Times are in milliseconds since the epoch; `error` is empty if the span succeeded."""
 
     trace_id: str
     id: str
@@ -58,11 +58,11 @@ class OtelSpan:
 
 
 def spans_of(data: bytes, problems: Problems) -> list[OtelSpan] | Failure:
-    """The spans in a file; `bad-trace` where it has none.
+    """Return the spans in a file, or a Failure if it has none or cannot be read.
 
     Args:
         data: JSON, JSON Lines, or protobuf (`TracesData`, `ExportTraceServiceRequest`).
-        problems: gets what cannot be read.
+        problems: collects what cannot be read.
     """
     if is_json(data):
         documents = list(records_of(data, problems))
@@ -79,7 +79,7 @@ def spans_of(data: bytes, problems: Problems) -> list[OtelSpan] | Failure:
 
 
 def is_json(data: bytes) -> bool:
-    """Whether the data is JSON; protobuf otherwise."""
+    """Whether the data is JSON rather than protobuf."""
     return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[", b"")
 
 
@@ -98,7 +98,7 @@ def _from_protobuf(data: bytes) -> Any | Failure:
 
 
 def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
-    """The document with its ids in hexadecimal digits, as OTLP has them; protobuf's own JSON has base64."""
+    """Return the document with its ids converted, as OTLP's JSON has them in hexadecimal and protobuf's in base64."""
     if isinstance(document, list):
         return [with_ids(one, spelled) for one in document]
     if not isinstance(document, Mapping):
@@ -127,11 +127,11 @@ def _in_document(document: Any, where: str, problems: Problems) -> Iterator[Otel
 
 
 def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
-    """The span in a row of OTLP's JSON; None if it has no id.
+    """Return the span in a row of OTLP's JSON, or None if it has no id.
 
     Args:
-        row: whose attributes may also be a mapping.
-        resource: the attributes of what recorded it.
+        row: the span; its attributes may also be a plain mapping.
+        resource: attributes of the span's resource.
     """
     identity = string(first(row, "spanId", "span_id")).lower()
     if not identity:
@@ -191,7 +191,7 @@ TOOLS = frozenset({"execute_tool"})
 _KNOWN = MODEL_CALLS | AGENTS | TOOLS
 
 _KINDS: Mapping[str, str] = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
-"""Kind of a span of OpenInference → what it is about."""
+"""OpenInference span kind → GenAI operation."""
 
 _NAMES: Mapping[str, str] = {
     "gen_ai.usage.prompt_tokens": "gen_ai.usage.input_tokens",
@@ -216,7 +216,7 @@ _NAMES: Mapping[str, str] = {
     "tool_arguments": "gen_ai.tool.call.arguments",
     "tool_response": "gen_ai.tool.call.result",
 }
-"""An attribute by its earlier name, that of OpenInference or of pydantic-ai → as it is called today."""
+"""Attribute name of an earlier convention, OpenInference or pydantic-ai → current name."""
 
 _OF_AGENTS = {**_NAMES, "traceloop.entity.name": "gen_ai.agent.name"}
 _OF_TOOLS = {
@@ -234,19 +234,19 @@ _NUMBERED: Mapping[str, str] = {
     "llm.input_messages.": "gen_ai.input.messages",
     "llm.output_messages.": "gen_ai.output.messages",
 }
-"""How attributes begin that hold one field of one message each → the attribute that holds all messages."""
+"""Prefix of attributes that each hold one field of one message → attribute that holds all messages."""
 
 _WRAPPERS = frozenset({"message", "message_content", "tool_call"})
-"""Keys of OpenInference that hold a message, a part of it or a call, and nothing beside it."""
+"""OpenInference keys that wrap a message, a part of a message, or a tool call."""
 
 
 def operation_of(span: OtelSpan) -> str:
-    """What a canonical span is about; empty: nothing that belongs into a trace."""
+    """The GenAI operation of a canonical span; empty if the span does not belong in a trace."""
     return string(span.attributes.get("gen_ai.operation.name"))
 
 
 def canonical(span: OtelSpan) -> OtelSpan:
-    """The span with the attributes of today's GenAI conventions; those that it has already win."""
+    """Return the span with current GenAI attribute names; attributes that already have one take precedence."""
     given = span.attributes
     operation = _operation(span)
     names = _OF_TOOLS if operation in TOOLS else _OF_AGENTS if operation in AGENTS else _NAMES
@@ -273,7 +273,7 @@ def _operation(span: OtelSpan) -> str:
 
 
 def _messages(attributes: JsonObject) -> dict[str, Any]:
-    """The messages whose fields are attributes of their own."""
+    """Collect the messages whose fields are separate attributes."""
     trees: dict[str, dict[str, Any]] = {}
     for key, value in attributes.items():
         prefix = next((one for one in _NUMBERED if key.startswith(one)), "")
@@ -292,7 +292,7 @@ _DEEPEST_KEY = 12
 
 
 def _listed(tree: Any) -> Any:
-    """Numbered keys as a list, and what is wrapped without its wrapper."""
+    """Convert numbered keys to lists, and remove OpenInference's wrappers."""
     if not isinstance(tree, dict):
         return tree
     if tree and all(key.isdecimal() for key in tree):
@@ -305,7 +305,7 @@ def _listed(tree: Any) -> Any:
 
 
 def _tool(span: OtelSpan) -> OtelSpan:
-    """The span of a tool with plain arguments and result, whatever framework wrote them into it."""
+    """Return a tool's span with its arguments and result unpacked from the framework's format."""
     about = dict(span.attributes)
     arguments, result = arguments_of(about.get("gen_ai.tool.call.arguments")), about.get("gen_ai.tool.call.result")
     message = _tool_message(result)
@@ -326,7 +326,7 @@ def _tool(span: OtelSpan) -> OtelSpan:
 
 
 def _tool_message(result: Any) -> JsonObject:
-    """The fields of LangChain's `ToolMessage` in a result; empty for other results."""
+    """The fields of LangChain's `ToolMessage` in a result, or {} for other results."""
     found = mapping(as_json(result))
     for inner in (mapping(found.get("output")), found):
         fields = mapping(first(inner, "kwargs", "data"))

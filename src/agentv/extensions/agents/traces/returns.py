@@ -1,8 +1,8 @@
-"""Answers in what agent frameworks and SDKs return, read by its shape: no framework is imported (AGENTS.md section 9).
+"""Read the answer in an object of an agent framework or SDK by its shape, without imports (AGENTS.md section 9).
 
 pydantic-ai's `AgentRunResult`, the OpenAI Agents SDK's `RunResult`, CrewAI's `CrewOutput`, smolagents' `RunResult`,
 LangGraph's state, messages of LangChain and pydantic-ai, events of Google's ADK, and replies of the SDKs of OpenAI,
-Anthropic and Google. Each becomes messages, which `traces.conversation` makes a trace of.
+Anthropic and Google. Results of frameworks are converted to messages, and these to a trace.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agentv.user_code.workers.messages import plain
 
 
 class _Run(NamedTuple):
-    """A run of an agent: its last word, its conversation, and why it counts for nothing."""
+    """An agent's run: its output, its conversation, and the error that invalidates it."""
 
     output: Any
     messages: Sequence[Any]
@@ -35,13 +35,13 @@ class _Run(NamedTuple):
 
 
 def answer_in(value: Any, asked: str) -> TargetResponse | Failure | None:
-    """The answer in what a function returned; None: it is of no framework.
+    """Return the answer in a function's return value, or None if that is not an object of a known framework.
 
-    A Failure is why the run gave no answer, with its trace, or why an object of a known framework cannot be read.
+    A Failure says why the run gave no answer, with its trace, or why the object cannot be read.
 
     Args:
-        value: not text, and no answer in our own form.
-        asked: the last message that the function was given: a state may hold those of earlier turns as well.
+        value: return value that is neither text nor an answer in agentv's own form.
+        asked: last message that the function was given. A state may also contain the messages of earlier turns.
     """
     found = attempt(lambda one: _read(one, asked), value, "target-raised", "it")
     if isinstance(found, Failure) and found.code == "target-raised":
@@ -85,11 +85,11 @@ def _answer(run: _Run) -> TargetResponse | Failure:
 
 
 def priced(steps: Iterable[Step], model: str = "") -> tuple[Step, ...]:
-    """The steps with the price of each model call by the price list, where the framework gives none.
+    """Return the steps, with costs from the price list for model calls that do not report one.
 
     Args:
-        steps: of a trace.
-        model: of the calls that do not name theirs.
+        steps: steps of a trace.
+        model: model of the calls that do not name theirs.
     """
     found: list[Step] = []
     for step in steps:
@@ -157,7 +157,7 @@ def _smolagents(result: Any) -> _Run:
 
 
 def _state(state: Mapping[Any, Any], asked: str) -> TargetResponse | Failure:
-    """The answer in LangGraph's state, or another mapping with messages."""
+    """Return the answer in LangGraph's state or another mapping with messages."""
     run = _messages(state["messages"], asked)
     if state.get("structured_response") is not None:
         run = run._replace(output=state["structured_response"])
@@ -243,11 +243,11 @@ _READERS: tuple[tuple[str, tuple[str, ...], Callable[[Any], _Run | TargetRespons
     ("BetaMessage", ("content", "stop_reason"), _anthropic_message),
     ("GenerateContentResponse", ("candidates", "usage_metadata"), _gemini_reply),
 )
-"""A class, what its objects have, and what reads them. `ModelResponse` is LiteLLM's."""
+"""(name of a class, attributes that its objects have, function that reads them). `ModelResponse` is LiteLLM's."""
 
 
 def _are_messages(rows: Any) -> bool:
-    """Whether values are messages: of LangChain, pydantic-ai or ADK, or mappings with a role."""
+    """Whether all values are messages of LangChain, pydantic-ai or ADK, or mappings with a role or a known type."""
     return isinstance(rows, list | tuple) and bool(rows) and all(map(_is_message, rows))
 
 
@@ -261,11 +261,11 @@ def _is_message(row: Any) -> bool:
 _KNOWN = frozenset(
     {"pydantic_ai", "agents", "crewai", "smolagents", "langchain_core", "langgraph", "openai", "anthropic", "google"}
 )
-"""Packages whose objects are read."""
+"""Top-level packages of the known frameworks and SDKs."""
 
 
 def _named(value: Any) -> str:
-    """The class of an object, its package and the version of it, such as `RunResult of openai-agents 0.5.1`."""
+    """The class of an object with its package and version, such as `RunResult of openai-agents 0.5.1`."""
     from importlib.metadata import packages_distributions, version
 
     kind, package = type(value).__name__, type(value).__module__.partition(".")[0]

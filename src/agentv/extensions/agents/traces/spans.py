@@ -1,9 +1,9 @@
-"""Spans of OpenTelemetry that a target records: collected in its worker (`trace: otel`), or sent to us (`otel`).
+"""OpenTelemetry spans of targets: collected in the target's worker (`trace: otel`), or received over OTLP (`otel`).
 
-Each call in a worker has a trace of OpenTelemetry of its own, whose id tells its spans from those of others that run
-beside it. Programs and servers send theirs by OTLP over HTTP to a port of loopback: a program gets an address of its
-trial alone; a server sends to one address whatever the trial, and the id of the trace in the `traceparent` that it was
-called with says whose its spans are.
+Each call in a worker has an OpenTelemetry trace of its own, whose id separates its spans from those of concurrent
+calls. Programs and servers send OTLP over HTTP to a loopback port. A program is given a URL for its trial alone. A
+server sends the spans of all trials to one URL, and the trace id in the `traceparent` of the request that it answered
+identifies the trial.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
 
 MOST_SPANS = 100_000
-"""Spans of a call that are kept."""
+"""Maximum number of spans kept per call or trial."""
 
 CONTENT = {
     "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGECONTENT": "SPAN_ONLY",
 }
-"""Variables without which instrumentations by OpenTelemetry's own conventions record no messages."""
+"""Environment variables that make instrumentations by OpenTelemetry's own conventions record messages."""
 
 
 class SpanRecording:
-    """The spans that are recorded while it is entered, in the contexts that begin there."""
+    """Context manager that collects the spans recorded in its OpenTelemetry context."""
 
     @staticmethod
     def problems() -> Iterable[Issue]:
-        """The Issue `missing-extra` where OpenTelemetry is not installed."""
+        """Report `missing-extra` if OpenTelemetry is not installed."""
         missing = missing_extra("opentelemetry.sdk", "otel", "'trace: otel'")
         return () if missing is None else (missing,)
 
@@ -79,19 +79,19 @@ class SpanRecording:
     ) -> None:
         from opentelemetry import context
 
-        assert self._token is not None  # noqa: S101  # it was entered
+        assert self._token is not None  # noqa: S101  # set by __enter__
         context.detach(self._token)
         _recordings.pop(self.trace_id, None)
 
     def add(self, span: ReadableSpan) -> None:
-        """Keep a span that has ended."""
+        """Add a span that has ended."""
         if len(self.spans) < MOST_SPANS:
             self.spans.append(span)
         else:
             self.missing.note(f"spans beyond {MOST_SPANS:,} were left out")
 
     def trace(self) -> Trace:
-        """The trace that they give; one without steps says why."""
+        """Build the trace of the spans. If it has no steps, its `partial` says why."""
         rows = [_row(span, f"{self.trace_id:032x}") for span in self.spans]
         found = traces_of(filter(None, (span_of(row, resource) for row, resource in rows)), str(self.missing))
         if not found:
@@ -103,14 +103,14 @@ class SpanRecording:
 
 
 _recordings: dict[int, SpanRecording] = {}
-"""Of the calls that run, by the ids of their traces."""
+"""Trace id → recording of a running call."""
 
 _heard: set[int] = set()
 _lock = Lock()
 
 
 def _listen() -> None:
-    """Listen to the tracer provider of the process: the user's, or one made here."""
+    """Attach a collector to the process's tracer provider: the user's, or one created here."""
     from opentelemetry import trace
 
     with _lock:
@@ -125,7 +125,7 @@ def _listen() -> None:
 
         class Collector(SpanProcessor):
             def on_end(self, span: ReadableSpan) -> None:
-                # one that began on a thread without a context is of the call that runs, if there is but one
+                # a span from a thread without context belongs to the running call, if there is only one
                 running = list(_recordings.values())
                 found = _recordings.get(span.context.trace_id if span.context is not None else 0)
                 if found is None and len(running) == 1:
@@ -141,13 +141,13 @@ def _listen() -> None:
 
 
 def _instrument() -> None:
-    """Switch on the instrumentations that are installed, as `opentelemetry-instrument` does, and pydantic-ai's own."""
+    """Enable the installed instrumentations, as `opentelemetry-instrument` does, and pydantic-ai's own."""
     from importlib.metadata import entry_points
 
     disabled = {one.strip() for one in os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")}
     for one in entry_points(group="opentelemetry_instrumentor"):
         if one.name not in disabled:
-            with suppress(Exception):  # one that does not fit the installed libraries
+            with suppress(Exception):  # it may not support the installed libraries
                 one.load()().instrument()
     agent = getattr(sys.modules.get("pydantic_ai"), "Agent", None)
     if agent is not None and "pydantic_ai" not in disabled:
@@ -155,7 +155,7 @@ def _instrument() -> None:
 
 
 def _row(span: ReadableSpan, trace_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A span as JSON of OTLP, and the attributes of its resource."""
+    """A span in OTLP's JSON, and the attributes of its resource."""
     context, parent, status = span.context, span.parent, span.status
     row = {
         "traceId": trace_id,
@@ -172,29 +172,29 @@ def _row(span: ReadableSpan, trace_id: str) -> tuple[dict[str, Any], dict[str, A
 
 
 LATE_S = 2.0
-"""Seconds for which spans are awaited once the target has answered."""
+"""Seconds to wait for spans after the target has answered."""
 
 _QUIET_S = 0.1
-"""Seconds without a span after which a trace whose spans are all there is complete."""
+"""Seconds without a new span after which a trace without missing parents is complete."""
 
 _LARGEST = 64_000_000
 
 SOCKET = "spans.sock"
-"""File of the Unix socket in a directory that the sandbox shows to the program."""
+"""File name of the Unix socket, in a directory that is visible in the sandbox."""
 
 DEFAULT_PORT = 4318
-"""Where OTLP over HTTP goes by default, so that servers need no configuration."""
+"""The default port of OTLP over HTTP, so that servers need no configuration."""
 
 
 @dataclass(slots=True)
 class TrialSpans:
-    """The spans of one trial.
+    """Collects the spans of one trial.
 
     Attributes:
-        receivers: that it is of.
-        port: of loopback.
-        url: where its program sends them.
-        socket: of Unix, which leads there too; empty without one.
+        receivers: receivers that it is registered with.
+        port: loopback port of the receiver.
+        url: URL to which the trial's program sends spans.
+        socket: path of a Unix socket of the same receiver; empty if there is none.
     """
 
     receivers: SpanReceivers
@@ -210,7 +210,7 @@ class TrialSpans:
     site: SockSite | None = None
 
     def env(self) -> dict[str, str]:
-        """The variables by which OpenTelemetry's SDKs find the receiver and the trace."""
+        """Environment variables that tell OpenTelemetry's SDKs the receiver and the trace."""
         return {
             **CONTENT,
             "TRACEPARENT": f"00-{self.trace_id}-{self.parent}-01",
@@ -221,7 +221,7 @@ class TrialSpans:
         }
 
     def add(self, spans: list[OtelSpan]) -> None:
-        """Take in spans that have arrived."""
+        """Add received spans."""
         room = MOST_SPANS - len(self.spans)
         if len(spans) > room:
             self.problems.note(f"spans beyond {MOST_SPANS:,} were left out")
@@ -231,11 +231,11 @@ class TrialSpans:
     async def joined(
         self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
     ) -> TargetResponse | Failure:
-        """The answer with the trace that its spans give, once the late ones have arrived."""
+        """Return the answer with the trace of its spans, after waiting for late spans."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer = given if isinstance(given, TargetResponse | Failure) else await given
-        if isinstance(answer, TargetResponse) and answer.duration_ms is None:  # that of its spans is without its start
+        if isinstance(answer, TargetResponse) and answer.duration_ms is None:  # spans do not cover the program's start
             answer = structs.replace(answer, duration_ms=round((loop.time() - began) * 1000, 3))
         await self._late()
         spans, self.spans = self.spans, []
@@ -245,7 +245,7 @@ class TrialSpans:
         return _with_trace(answer, found[0])
 
     async def _late(self) -> None:
-        """Wait until the spans are there, or it is too late for them."""
+        """Wait until all spans have arrived, or `LATE_S` have passed."""
         loop = asyncio.get_running_loop()
         end = loop.time() + LATE_S
         while (left := end - loop.time()) > 0:
@@ -257,12 +257,12 @@ class TrialSpans:
                     return
 
     def _is_whole(self) -> bool:
-        """Whether there are spans, and each is within one that is there or within none of ours."""
+        """Whether there are spans, and no span's parent is missing."""
         known = {span.id for span in self.spans} | {self.parent, ""}
         return bool(self.spans) and all(span.parent in known for span in self.spans)
 
     async def close(self) -> None:
-        """Take no more spans."""
+        """Stop receiving spans."""
         if self.site is not None:
             await self.site.stop()
         self.receivers.trials.pop(self.token, None)
@@ -270,10 +270,10 @@ class TrialSpans:
 
 
 class SpanReceivers:
-    """Listen on the ports of loopback that the targets of a run ask for.
+    """Receivers of OTLP on the loopback ports that the targets of a run use.
 
     Attributes:
-        trials: by their tokens, and by the ids of their traces.
+        trials: token or trace id → spans of a trial.
     """
 
     def __init__(self) -> None:
@@ -282,11 +282,11 @@ class SpanReceivers:
         self._starting = asyncio.Lock()
 
     async def open(self, port: int, socket: str = "") -> TrialSpans | Failure:
-        """Take the spans of a trial, which may come by a Unix socket at a path, too; a Failure if the port is taken.
+        """Start receiving the spans of a trial, or return a Failure if the port is taken.
 
         Args:
-            port: 0: a free one.
-            socket: empty: no socket.
+            port: port to listen on; 0: any free port.
+            socket: path of a Unix socket to listen on as well; empty: none.
         """
         from aiohttp.web import SockSite
 
@@ -332,7 +332,7 @@ class SpanReceivers:
         empty = Response(body=b"{}" if kind == "application/json" else b"", content_type=kind)
         token, _, rest = request.path.strip("/").partition("/v1/")
         if "traces" not in (rest, token.removeprefix("v1/")):
-            return empty  # logs and metrics, which nobody reads
+            return empty  # logs and metrics are ignored
         data = await request.read()
         trial, problems = self.trials.get(token), Problems()
         found = spans_of(data, problems)
@@ -344,13 +344,13 @@ class SpanReceivers:
         for span in found:
             groups.setdefault(token if trial is not None else span.trace_id, []).append(span)
         for key, spans in groups.items():
-            if (owner := self.trials.get(key)) is not None:  # others are of no trial of this run, or too late
+            if (owner := self.trials.get(key)) is not None:  # other spans are late, or of no trial of this run
                 owner.add(spans)
         return empty
 
 
 def _with_trace(answer: TargetResponse | Failure, trace: Trace) -> TargetResponse | Failure:
-    """An answer with the trace of its spans, joined with one that the target reports itself."""
+    """Return an answer with the trace of its spans. A trace that the target reports itself only gets missing usage."""
     trace = structs.replace(trace, steps=priced(trace.steps))
     if isinstance(answer, TargetResponse):
         own = answer.trace

@@ -1,4 +1,4 @@
-"""Values and records out of the JSON of others: what has a wrong type counts as absent, what is wrong is noted."""
+"""Read values and records from other programs' JSON. Values of a wrong type count as absent; problems are noted."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LONG = 200
 
 
 class Problems:
-    """What is wrong with a stream that can be read in part."""
+    """The problems of a stream that can be read only in part."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._more = 0
 
     def note(self, text: str) -> None:
-        """Note what is missing, or cannot be read."""
+        """Note something that is missing or cannot be read."""
         if text in self._texts:
             return
         if len(self._texts) < _SHOWN:
@@ -45,17 +45,17 @@ class Problems:
         return bool(self._texts)
 
     def __str__(self) -> str:
-        """All of it as one text; empty where nothing is wrong."""
+        """All problems as one text; empty if there are none."""
         return "; ".join([*self._texts, *([f"and {self._more} more problems"] if self._more else [])])
 
 
 def string(value: Any) -> str:
-    """The value if it is a text, else an empty text."""
+    """The value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: Any) -> JsonObject:
-    """The value if it is an object, else an empty one."""
+    """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -65,7 +65,7 @@ def items(value: Any) -> Sequence[Any]:
 
 
 def number(value: Any) -> float | None:
-    """The value as a number, which may be written as text; None if it is not one, or negative."""
+    """The value as a float if it is a number or spells one; None if not, or if it is negative or not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -76,13 +76,13 @@ def number(value: Any) -> float | None:
 
 
 def count(value: Any) -> int | None:
-    """The whole number, as `number`; None where it is larger than a count can be."""
+    """The value as an integer, read as by `number`; None if it is not whole or larger than 2**53."""
     found = number(value)
     return int(found) if found is not None and found <= _LARGEST_COUNT and found == int(found) else None
 
 
 def first(row: Mapping[str, Any], *names: str) -> Any:
-    """The value of the first key that is there and not null."""
+    """The value of the first key that is present and not null, or None."""
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
@@ -93,7 +93,7 @@ _REASONING = ("reasoning", "reasoning_tokens", "output_reasoning_tokens", *_THOU
 
 
 def tokens_of(row: Any) -> TokenUsage | None:
-    """Token counts under the names of the known APIs, or None."""
+    """Return the token counts in a usage object of any known API, or None if it has none."""
     said = mapping(row)
     inner = {**mapping(first(said, "prompt_tokens_details", "input_tokens_details", "input_token_details"))}
     outer = {**mapping(first(said, "completion_tokens_details", "output_tokens_details", "output_token_details"))}
@@ -112,7 +112,7 @@ def tokens_of(row: Any) -> TokenUsage | None:
 
 
 def as_json(value: Any) -> Any:
-    """A value that some write as JSON text."""
+    """Parse a string that is a JSON object or list; return any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return parse(value.encode(errors="surrogatepass"))
@@ -122,7 +122,7 @@ def as_json(value: Any) -> Any:
 
 
 def arguments_of(value: Any) -> JsonObject:
-    """The arguments of a call: an object, or the JSON text of one; anything else as `input`."""
+    """The arguments of a call, from an object or its JSON text. Any other value becomes the argument `input`."""
     found = as_json(value)
     if isinstance(found, Mapping):
         return found
@@ -130,7 +130,7 @@ def arguments_of(value: Any) -> JsonObject:
 
 
 def text_of(value: Json) -> str:
-    """The text of a message's content: a text, a block, or a list of blocks; what is no text by its type."""
+    """The text of a message's content: a string, a block, or a list of these. A block without text becomes `[type]`."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -150,7 +150,7 @@ _TEXTS = ("text", "content", "value", "output", "refusal", "resource")
 
 
 def epoch_ms(value: Any) -> float | None:
-    """A point in time as milliseconds of the epoch: ISO 8601, or seconds or milliseconds of the epoch."""
+    """Convert ISO 8601, or seconds or milliseconds since the epoch, to epoch milliseconds. None if invalid."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp() * 1000
@@ -163,7 +163,7 @@ def epoch_ms(value: Any) -> float | None:
 
 
 def sound_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]:
-    """The steps without parents that are no call before them."""
+    """Return the steps; a parent that is not an earlier call is removed and noted."""
     calls: set[str] = set()
     checked: list[Step] = []
     for step in steps:
@@ -178,16 +178,16 @@ def sound_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]
 
 
 LARGEST = 256_000_000
-"""Bytes of a file that is imported."""
+"""Maximum size of an imported file, in bytes."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 def records_of(data: bytes, problems: Problems) -> Iterator[tuple[int, Any]]:
-    """Each record with the line where it stands. A line that cannot be read is noted, and passed over."""
+    """Yield the records of JSON or JSON Lines with their line numbers. Unreadable lines are noted and skipped."""
     data = data.removeprefix(_BOM)
     whole: Any = None
-    with suppress(ValueError):  # lines are no document
+    with suppress(ValueError):  # JSON Lines are not one document
         whole = parse(data.strip())
     if whole is not None:
         line = data[: len(data) - len(data.lstrip())].count(b"\n") + 1

@@ -1,1 +1,1 @@
-"""Session files that coding agents keep in their HOME, as traces."""
+"""Readers of the session files that coding agents keep in their HOME."""

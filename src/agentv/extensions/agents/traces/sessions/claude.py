@@ -1,6 +1,6 @@
-"""Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, its sub-agents in `SESSION/subagents/`.
+"""Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, and `SESSION/subagents/` for sub-agents.
 
-In earlier versions the records of sub-agents stood in the file of the session itself, marked `isSidechain`.
+Earlier versions wrote the records of sub-agents to the file of the session, marked `isSidechain`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DENIED = (
 
 
 def read_claude(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure if the file is not a session."""
+    """Return the trace of a session, or a Failure if the file is not a session."""
     recorder = SessionRecorder("claude")
     reader = _ClaudeReader(recorder)
     for row in recorder.records(session.data):
@@ -40,7 +40,7 @@ def read_claude(session: SessionFile) -> Trace | Failure:
 
 
 class _ClaudeReader:
-    """Takes the records of a session in their order."""
+    """Reads the records of a session in order."""
 
     def __init__(self, recorder: SessionRecorder) -> None:
         self._recorder = recorder
@@ -50,7 +50,7 @@ class _ClaudeReader:
         self._parents: dict[str, str | None] = {}
 
     def add(self, row: JsonObject, subagent: str | None = None) -> None:
-        """Take a record; `subagent` is the call that it stands in."""
+        """Add a record; `subagent` is the id of the call that ran the sub-agent which wrote it."""
         identity = string(row.get("uuid"))
         if identity and identity in self._seen:
             return
@@ -71,7 +71,7 @@ class _ClaudeReader:
             self._said(row, mapping(row.get("message")))
 
     def add_subagent(self, stem: str, data: bytes, about: JsonObject) -> None:
-        """Take the file of a sub-agent."""
+        """Add the records of a sub-agent's file."""
         rows = list(self._recorder.records(data))
         first = next((row for row in rows if row.get("type") == "user"), {})
         agent = string(first.get("agentId")) or stem.removeprefix("agent-")
@@ -83,7 +83,7 @@ class _ClaudeReader:
             self.add(row, call)
 
     def _sidechain(self, row: JsonObject, identity: str) -> str | None:
-        """The call that a record of a sub-agent stands in, by the record before it, or by its prompt."""
+        """The call that ran a record's sub-agent, by the preceding record or the prompt; None for other records."""
         if row.get("isSidechain") is not True:
             return None
         before = string(row.get("parentUuid"))
@@ -105,7 +105,7 @@ class _ClaudeReader:
         if row.get("isApiErrorMessage") is True:
             self._recorder.ended_in_error(text_of(message.get("content")))
         elif model != "<synthetic>":
-            tokens, _ = usage_of(message.get("usage"))  # the total of a message stands in its last record
+            tokens, _ = usage_of(message.get("usage"))  # a message's last record has its totals
             self._recorder.usage(model, tokens, cost=number(row.get("costUSD")), key=key)
             self._recorder.stop_reason = string(message.get("stop_reason")) or self._recorder.stop_reason
 

@@ -1,6 +1,6 @@
-"""Sessions of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`; those of sub-agents are such files, too.
+"""Sessions of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`; sub-agents have session files of their own.
 
-In the earliest versions a line was a bare item of OpenAI's responses, without its time.
+The earliest versions wrote bare items of OpenAI's Responses API, without timestamps.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ITEMS = {"CommandExecution": "command_execution", "FileChange": "file_change"}
 
 
 def read_codex(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure if the file is not a session."""
+    """Return the trace of a session, or a Failure if the file is not a session."""
     recorder = SessionRecorder("codex")
     rows = list(recorder.records(session.data))
     reader = _CodexReader(recorder, rows)
     reader.add_all(rows)
     waiting = [list(recorder.records(data)) for data in session.others.values()]
-    for _ in session.others:  # a sub-agent of a sub-agent comes after it
+    for _ in session.others:  # a nested sub-agent is known once its parent is read
         for others in [one for one in waiting if reader.agents.get(_thread(one)) is not None]:
             waiting.remove(others)
             recorder.parent = reader.agents.get(_thread(others))
@@ -48,7 +48,7 @@ def _thread(rows: Sequence[JsonObject]) -> str:
 
 
 class _CodexReader:
-    """Takes the records of a session in their order."""
+    """Reads the records of a session in order."""
 
     def __init__(
         self, recorder: SessionRecorder, rows: Sequence[JsonObject], agents: dict[str, str] | None = None
@@ -59,11 +59,13 @@ class _CodexReader:
         self._model = ""
         self._thought = ""
         self._total: Json = None
-        self.agents: dict[str, str] = {} if agents is None else agents  # sub-agent → the call that started it
+        self.agents: dict[str, str] = (
+            {} if agents is None else agents
+        )  # id of a sub-agent → id of the call that started it
         self._items: dict[str, JsonObject] = {}
 
     def add_all(self, rows: Sequence[JsonObject]) -> None:
-        """Take all records."""
+        """Add all records."""
         for row in rows:
             self._recorder.set_time(row.get("timestamp"))
             payload = row.get("payload")
@@ -98,14 +100,14 @@ class _CodexReader:
         if kind == "token_count" and not self._records_usage:
             info = mapping(payload.get("info"))
             total = info.get("total_token_usage")
-            if total is not None and total != self._total:  # it is repeated when only a rate limit has changed
+            if total is not None and total != self._total:  # repeated if only a rate limit has changed
                 self._total = total
                 self._recorder.usage_row(self._model, mapping(info.get("last_token_usage")))
         elif kind == "item_completed":
             self._completed(mapping(payload.get("item")))
         elif kind == "error":
             self._recorder.ended_in_error(string(payload.get("message")) or kind, self._model)
-        elif kind == "stream_error":  # it tries again
+        elif kind == "stream_error":  # Codex retries
             self._recorder.usage(self._model, None, error=string(payload.get("message")) or kind)
         elif kind == "turn_aborted" and self._main:
             self._recorder.stop_reason = "aborted"
@@ -113,7 +115,7 @@ class _CodexReader:
             self._recorder.stop_reason = "completed"
 
     def _completed(self, item: JsonObject) -> None:
-        """What Codex tells of a tool beside its output; from within its JavaScript nothing else does."""
+        """Keep an item for its call's output, or add the call: those of Codex's JavaScript have no other record."""
         identity, kind = string(item.get("id")), string(item.get("type"))
         native = _ITEMS.get(kind)
         if kind == "McpToolCall":
@@ -161,7 +163,7 @@ class _CodexReader:
             self._recorder.message("user", text)
 
     def _flush(self) -> None:
-        """Reasoning that no message follows is a message of its own."""
+        """Add reasoning that no message follows as a message of its own."""
         self._recorder.message("assistant", "", reasoning=self._thought)
         self._thought = ""
 
@@ -190,7 +192,7 @@ class _CodexReader:
 
 
 def _said(output: Any) -> tuple[str, bool | None]:
-    """The text of an output in the forms that there were, and whether it says that it succeeded."""
+    """The text of an output in any version's format, and whether it reports success; None if it does not say."""
     if isinstance(output, str) and output.startswith('{"output"'):
         try:
             output = parse(output.encode())

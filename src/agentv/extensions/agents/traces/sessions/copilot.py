@@ -1,4 +1,4 @@
-"""Sessions of Copilot CLI: `~/.copilot/session-state/SESSION/events.jsonl`, in earlier versions `SESSION.jsonl`."""
+"""Sessions of Copilot CLI: `~/.copilot/session-state/SESSION/events.jsonl`, or `SESSION.jsonl` in earlier versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DENIED = frozenset({"denied", "rejected", "permission_denied"})
 
 
 def read_copilot(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure if the file is not a session."""
+    """Return the trace of a session, or a Failure if the file is not a session."""
     recorder = SessionRecorder("copilot")
     reader = _CopilotReader(recorder)
     for row in recorder.records(session.data):
@@ -22,7 +22,7 @@ def read_copilot(session: SessionFile) -> Trace | Failure:
 
 
 class _CopilotReader:
-    """Takes the events of a session in their order."""
+    """Reads the events of a session in order."""
 
     def __init__(self, recorder: SessionRecorder) -> None:
         self._recorder = recorder
@@ -31,7 +31,7 @@ class _CopilotReader:
         self._totals: JsonObject = {}
 
     def add(self, row: JsonObject) -> None:
-        """Take an event."""
+        """Add an event."""
         data = mapping(row.get("data"))
         kind = string(row.get("type"))
         agent = string(row.get("agentId"))
@@ -57,7 +57,7 @@ class _CopilotReader:
             self._session_event(kind, data)
 
     def end(self) -> None:
-        """The totals of the session, where no single call of the model was recorded."""
+        """Add the session's total usage if no single model call was recorded."""
         self._recorder.parent = None
         if not self._counted:
             for model, metrics in self._totals.items():

@@ -1,7 +1,7 @@
-"""Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-*.jsonl`, those of sub-agents in `chats/SESSION/`.
+"""Sessions of Gemini CLI: `~/.gemini/tmp/PROJECT/chats/session-*.jsonl`, with sub-agents in `chats/SESSION/`.
 
-In earlier versions a session was one JSON object with `messages`, in `session-*.json`. In lines, a record replaces the
-earlier one of its id, `$set` sets keys of the session, and `$rewindTo` takes back what came after a message.
+Earlier versions wrote one JSON object with `messages` to `session-*.json`. In JSON Lines, a record replaces an earlier
+one with the same id, `$set` sets keys of the session, and `$rewindTo` removes a message and all later ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DENIED = ("did not allow", "denied by policy", "rejected by user")
 
 
 def read_gemini(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure if the file is not a session."""
+    """Return the trace of a session, or a Failure if the file is not a session."""
     recorder = SessionRecorder("gemini")
     reader = _GeminiReader(recorder)
     about, messages = _messages(session.data, recorder)
@@ -38,7 +38,7 @@ def read_gemini(session: SessionFile) -> Trace | Failure:
 
 
 def _messages(data: bytes, recorder: SessionRecorder) -> tuple[JsonObject, list[JsonObject]]:
-    """The facts about the session, and its messages at the end."""
+    """The session's metadata, and its messages after all changes."""
     about: dict[str, Any] = {}
     messages: dict[str, JsonObject] = {}
 
@@ -65,14 +65,14 @@ def _messages(data: bytes, recorder: SessionRecorder) -> tuple[JsonObject, list[
 
 
 class _GeminiReader:
-    """Takes the messages of a session in their order."""
+    """Reads the messages of a session in order."""
 
     def __init__(self, recorder: SessionRecorder) -> None:
         self._recorder = recorder
         self.agents: dict[str, str] = {}
 
     def add_all(self, messages: list[JsonObject]) -> None:
-        """Take all messages."""
+        """Add all messages."""
         for row in messages:
             self._recorder.set_time(row.get("timestamp"))
             kind = row.get("type")
@@ -102,7 +102,7 @@ class _GeminiReader:
             self._call(call)
         self._recorder.set_time(row.get("timestamp"))
         tokens = mapping(row.get("tokens"))
-        given, thought = count(tokens.get("output")), count(tokens.get("thoughts"))  # which are counted apart
+        given, thought = count(tokens.get("output")), count(tokens.get("thoughts"))  # counted separately
         whole = None if given is None else given + (thought or 0)
         self._recorder.usage_row(string(row.get("model")), {**tokens, "output": whole, "reasoning": thought})
 
@@ -113,7 +113,7 @@ class _GeminiReader:
             self.agents[agent] = identity
         status = _STATUS.get(string(call.get("status")))
         if status is None:
-            return  # it waits, or runs
+            return  # waiting or running
         self._recorder.set_time(call.get("timestamp"))
         output, error = _result(call.get("result"))
         if status == "completed":
@@ -125,7 +125,7 @@ class _GeminiReader:
 
 
 def _result(value: Any) -> tuple[str, str]:
-    """The output and the error of the responses of a tool."""
+    """The output and the error in a tool's responses."""
     responses = [mapping(mapping(one).get("functionResponse")) for one in items(value)]
     inner = [mapping(one.get("response")) for one in responses]
     output = "\n\n".join(filter(None, (text_of(first(one, "output", "result")) for one in inner)))

@@ -12,7 +12,7 @@ _ENDS = frozenset({"error", "aborted"})
 
 
 def read_pi(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure if the file is not a session."""
+    """Return the trace of a session, or a Failure if the file is not a session."""
     recorder = SessionRecorder("pi")
     rows = list(recorder.records(session.data))
     about = next((row for row in rows if row.get("type") == "session"), {})
@@ -34,7 +34,7 @@ def read_pi(session: SessionFile) -> Trace | Failure:
 
 
 def _branch(rows: list[JsonObject]) -> list[JsonObject]:
-    """The messages from the root to the last entry; other branches are what the user went back from."""
+    """The messages from the root to the last entry, without branches that the user abandoned."""
     entries = {string(row.get("id")): row for row in rows if row.get("type") != "session" and row.get("id")}
     messages = [row for row in rows if row.get("type") == "message"]
     if not entries or "parentId" not in next(reversed(entries.values())):
@@ -61,6 +61,6 @@ def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
     error = (string(message.get("errorMessage")) or ended) if ended in _ENDS else None
     recorder.error = error if ended == "error" and error else ""
     cost = number(mapping(usage.get("cost")).get("total"))
-    taken = sum(count(usage.get(key)) or 0 for key in ("input", "cacheRead", "cacheWrite"))  # which are counted apart
+    taken = sum(count(usage.get(key)) or 0 for key in ("input", "cacheRead", "cacheWrite"))  # counted separately
     tokens = tokens_of({"input": taken, "output": usage.get("output"), "cached": usage.get("cacheRead")})
     recorder.usage(string(message.get("model")), tokens if usage else None, cost=cost, error=error)

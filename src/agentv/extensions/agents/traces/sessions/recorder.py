@@ -1,4 +1,4 @@
-"""The steps of a session, collected as its records are read."""
+"""Build the trace of a session from its records."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from agentv.model.values.values import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """A session as it lies on disk.
+    """The files of a session.
 
     Attributes:
-        data: of the file.
-        others: name → data of the files of its sub-agents.
+        data: content of the session's file.
+        others: file name → content of related files, such as those of sub-agents.
     """
 
     data: bytes
@@ -38,13 +38,13 @@ class SessionFile:
 
 
 class SessionRecorder:
-    """Takes what the records of a session mean, and builds its trace.
+    """Collects the steps of a session, and builds its trace.
 
     Args:
-        source: name of the program.
+        source: name of the agent.
 
     Attributes:
-        problems: what cannot be read.
+        problems: what could not be read.
     """
 
     def __init__(self, source: str) -> None:
@@ -64,11 +64,11 @@ class SessionRecorder:
         self._now_ms: float | None = None
 
     def records(self, data: bytes) -> Iterator[JsonObject]:
-        """The records of a file of the session."""
+        """Yield the records of one of the session's files."""
         return (mapping(record) for _, record in records_of(data, self.problems))
 
     def set_time(self, timestamp: Json) -> None:
-        """The time of the records that follow."""
+        """Set the time of the following records."""
         at = epoch_ms(timestamp)
         if at is None:
             return
@@ -82,11 +82,11 @@ class SessionRecorder:
         return round(max(0.0, self._now_ms - self._first_ms), 3)
 
     def message(self, role: Role, text: str, *, reasoning: str = "", key: str = "") -> None:
-        """A message; the parts of one non-empty `key` are one message, until the user says something."""
+        """Add a message. Texts with the same non-empty `key` form one message, until the next message of the user."""
         if not text and not reasoning:
             return
         if text and self.parent is None:
-            self.stop_reason = self.error = ""  # the session went on
+            self.stop_reason = self.error = ""  # the session continued
         if role == "user":
             self._messages.clear()
             self._usages.clear()
@@ -102,7 +102,7 @@ class SessionRecorder:
         thoughts += [reasoning] if reasoning else []
 
     def call(self, identity: str, native: str, arguments: JsonObject) -> None:
-        """A call of a tool; a second one with the same id is the same, unless the first one has ended."""
+        """Add a tool call. A call with the id of an unfinished one is the same call and is ignored."""
         place = self._calls.get(identity) if identity else None
         known = None if place is None else self._steps[place]
         if not native or (isinstance(known, ToolCallStep) and known.status == "unknown"):
@@ -114,13 +114,13 @@ class SessionRecorder:
         self._steps.append(ToolCallStep(name, arguments, native, identity or None, started_ms=began, parent=parent))
 
     def knows(self, identity: str) -> bool:
-        """Whether there was such a call."""
+        """Whether there is a call with this id."""
         return identity in self._calls
 
     def result(
         self, identity: str, result: Json, *, error: str | None = None, status: ToolStatus | None = None
     ) -> None:
-        """The tool has ended. Without a status it has failed if there is an error, else completed."""
+        """Record the end of a call. The default status is failed if there is an error, else completed."""
         place = self._calls.get(identity)
         if place is None or not isinstance(call := self._steps[place], ToolCallStep):
             self.problems.note(f"a result belongs to no call: '{identity[:40]}'")
@@ -136,7 +136,7 @@ class SessionRecorder:
     def usage(
         self, model: str, tokens: TokenUsage | None, cost: float | None = None, error: str | None = None, key: str = ""
     ) -> None:
-        """A call of the model; one with the same non-empty `key` replaces the one before."""
+        """Add a model call. It replaces an earlier one with the same non-empty `key`."""
         step = UsageStep(model or None, tokens, cost, self._started_ms, error=error, parent=self.parent)
         place = self._usages.get(key) if key else None
         if place is not None:
@@ -147,17 +147,17 @@ class SessionRecorder:
         self._steps.append(step)
 
     def usage_row(self, model: str, row: Json) -> None:
-        """A call of the model; its token counts stand under the names of the known APIs."""
+        """Add a model call, with token counts under the names of any known API."""
         self.usage(model, tokens_of(row))
 
     def ended_in_error(self, error: str, model: str = "") -> None:
-        """A model call or the program failed. The session has ended with it, unless it goes on."""
+        """Record a failure of a model call or the agent; it is the session's error unless the session continues."""
         self.usage(model, None, error=error)
         if self.parent is None:
             self.stop_reason, self.error = "error", error
 
     def trace(self, native: bytes) -> Trace | Failure:
-        """The trace of all records; a Failure where nothing was said."""
+        """Return the trace of all records, or a Failure if there is no message and no tool call."""
         for place, (texts, thoughts) in self._texts.items():
             step = self._steps[place]
             if isinstance(step, MessageStep):
@@ -173,7 +173,7 @@ class SessionRecorder:
         if (is_waiting or not is_answered) and self.stop_reason not in ("aborted", "error"):
             self.problems.note_unfinished("session")
         steps = sound_parents(self._steps, self.problems)
-        if all(one.started_ms is not None for one in steps):  # those of sub-agents may stand in files of their own
+        if all(one.started_ms is not None for one in steps):  # steps of sub-agents may come from other files
             steps = tuple(sorted(steps, key=lambda step: step.started_ms or 0.0))
         times = [step.started_ms for step in steps if step.started_ms is not None]
         facts = {"project": self.about["project"], "started_at_ms": self._first_ms}
@@ -195,5 +195,5 @@ class SessionRecorder:
 
 
 def blocks_of(content: Json) -> Sequence[JsonObject]:
-    """The blocks of a message; a text as one block."""
+    """The blocks of a message's content; a string is one text block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else [mapping(one) for one in items(content)]
