@@ -17,19 +17,19 @@ _SHOWN = 10
 
 
 def no_calls(context: AssertionContext) -> Grade:
-    """The grade of every type that checks tool calls where they are not all known."""
+    """The grade of any type that checks tool calls if they are not all known."""
     if context.partial:
         return Grade.errored("no-data", f"the trace is partial, so its tool calls are not all known: {context.partial}")
     return Grade.errored("no-data", _NO_TRANSCRIPT)
 
 
 def is_tool(tool: str, call: ToolCall) -> bool:
-    """Whether a call is of the tool of that name: as the agent calls it, canonical, or in a form of MCP."""
+    """Whether a call is of the named tool. The name may be native, canonical, or in any form for MCP tools."""
     return tool in call.names or mcp_name(tool) in call.names
 
 
 def fits_call(pattern: str, call: ToolCall) -> bool:
-    """Whether one of the names of a call is one that a pattern describes."""
+    """Whether a pattern matches one of a call's names."""
     return any(fits(one, name) for one in dict.fromkeys((pattern, mcp_name(pattern))) for name in call.names)
 
 
@@ -42,29 +42,29 @@ def called(calls: Sequence[ToolCall]) -> str:
 
 
 def share_of(checks: Sequence[Check]) -> Grade:
-    """Passes if all checks pass; the score is the share that pass."""
+    """Return a grade that passes if all checks pass; its score is the share that pass."""
     passed = sum(check.passed for check in checks)
     return Grade(round(passed / len(checks), 12), passed == len(checks), tuple(checks))
 
 
 def all_or_nothing(checks: Sequence[Check]) -> Grade:
-    """Passes, with score 1, if all checks pass."""
+    """Return a grade that passes with score 1 if all checks pass, and else fails with score 0."""
     passed = all(check.passed for check in checks)
     return Grade(1.0 if passed else 0.0, passed, tuple(checks))
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Whether a name is the one that a pattern describes: `*` any characters, `?` one, in any case of letters."""
+    """Whether a pattern matches a name, ignoring case: `*` matches any characters, `?` one."""
     return fnmatchcase(name.casefold(), pattern.casefold().replace("[", "[[]"))
 
 
 def in_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:
-    """For each expected call the one that it is, where as many as possible are found in their order.
+    """Match expected calls to the calls made, in order: for each, return the index of its match, or None.
+
+    As many as possible are matched (longest common subsequence), so that a missing call does not affect later ones.
 
     Args:
-        fitting: for each expected call, whether each call that was made is such a one.
-
-    The longest common subsequence: one call that is missing does not take those behind it along.
+        fitting: for each expected call, whether each call made fits it.
     """
     made = len(fitting[0]) if fitting else 0
     longest = [[0] * (made + 1) for _ in range(len(fitting) + 1)]
@@ -86,10 +86,10 @@ def in_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:
 
 
 def in_any_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:
-    """For each expected call the one that it is, where as many as possible are found and no call counts twice.
+    """Match expected calls to different calls made: for each, return the index of its match, or None.
 
-    A maximum bipartite matching by augmenting paths (H. W. Kuhn, 1955): the first fit would give a call away that only
-    a later one can have.
+    As many as possible are matched, by augmenting paths (H. W. Kuhn, 1955). Taking the first fit could use up the only
+    call that fits a later expected call.
     """
     taken: dict[int, int] = {}
 

@@ -1,6 +1,6 @@
-"""`command`: a program decides in the final workspace, by its exit status or by its tests (AGENTS.md section 7).
+"""`command`: grade the final workspace by a program's exit status, tests or reward (AGENTS.md section 7).
 
-Reports of tests are JUnit's XML, as all test runners write it.
+Test reports are JUnit XML, which all test runners write.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SUITES = ("testsuite", "testsuites")
 
 @dataclass(frozen=True, slots=True)
 class ReportedTest:
-    """One test of a report. `message`: why it did not pass."""
+    """A test in a report. `message` says why it did not pass."""
 
     classname: str
     name: str
@@ -54,11 +54,11 @@ class ReportedTest:
 
     @property
     def shown(self) -> str:
-        """As pytest names it where the report has the parts for that."""
+        """The name with its class, as in pytest, if the report gives one."""
         return f"{self.classname}::{self.name}" if self.classname else self.name
 
     def names(self) -> Iterator[str]:
-        """What a person may call it: `test_a`, `tests.test_x.test_a`, `tests/test_x.py::TestX::test_a`."""
+        """Yield the names that a user may use: `test_a`, `tests.test_x.test_a`, `tests/test_x.py::TestX::test_a`."""
         yield self.name
         if self.file:
             yield f"{self.file}::{self.name}"
@@ -67,19 +67,19 @@ class ReportedTest:
         yield f"{self.classname}.{self.name}"
         yield f"{self.classname}::{self.name}"
         parts = self.classname.split(".")
-        for end in range(len(parts), 0, -1):  # where the module ends and classes begin is not said
+        for end in range(len(parts), 0, -1):  # reports do not say where the classes begin
             yield "::".join((f"{'/'.join(parts[:end])}.py", *parts[end:], self.name))
 
 
 class ReportError(Exception):
-    """A text is no report of tests; the message says why."""
+    """The data is not a valid test report; the message says why."""
 
 
 def read_report(data: bytes) -> tuple[ReportedTest, ...]:
-    """The tests of a report, in order.
+    """Return the tests in a report, in order.
 
     Raises:
-        ReportError: it is not well-formed, or declares entities.
+        ReportError: the report is not well-formed, declares entities, has no suite, or omits failed tests.
     """
     try:
         parser, builder = ParserCreate(namespace_separator="}"), ET.TreeBuilder()
@@ -111,7 +111,7 @@ def _tag(element: ET.Element) -> str:
 
 
 def _declared(element: ET.Element) -> int:
-    """How many tests a suite says that failed. It may count what the suites in it count, or may not count at all."""
+    """The number of failed tests that a suite declares, or that its inner suites do if it declares fewer."""
     inner = sum(map(_declared, element))
     if _tag(element) not in _SUITES:
         return inner
@@ -136,7 +136,7 @@ def _tests_in(elements: Iterable[ET.Element]) -> Iterator[ReportedTest]:
 
 
 TIMEOUT_S = 600.0
-"""Seconds that a command may take where the entry says nothing: it may run the tests of a whole repository."""
+"""Default time limit of a command, in seconds. It may run the tests of a whole repository."""
 
 _RUNNER = lazy_pattern(
     r"\b(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|playwright|phpunit|node --test"
@@ -150,7 +150,7 @@ _NO_TESTS = lazy_pattern(
 _RAN_TESTS = lazy_pattern(
     r"\bRan [1-9]\d* tests?\b|\b[1-9]\d* (?:passed|passing)\b|^(?:# |ℹ )tests [1-9]", re.MULTILINE
 )
-"""What test runners print at their end: unittest, pytest, jest and vitest, mocha, node."""
+"""Summary lines of test runners: unittest, pytest, jest and vitest, mocha, node."""
 
 DEFEATED = "grader-defeated"
 NO_TEST_RAN = "no-test-ran"
@@ -158,7 +158,7 @@ NO_REWARD = "no-reward"
 _REWARDS = ("reward.json", "reward.txt")
 _MOST_SHOWN = 50
 _KEPT = 4_000
-"""Characters of each output of a failed command that its row keeps."""
+"""Maximum number of characters that a row keeps of each output stream of a failed command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class CommandPasses(DeclaredAssertion):
         return quoted(str(self.command))
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a report without a path, lists of tests without a report, and paths outside the workspace."""
+        """Report options that require another one or have no effect, and paths outside the workspace."""
         if self.parse is not None and self.path is None:
             yield Issue((), f"'parse: {self.parse}' needs 'path', where the command writes it", "missing-value")
         if self.parse is None and self.path is not None:
@@ -212,7 +212,7 @@ class CommandPasses(DeclaredAssertion):
         yield from glob_issues(self.allow_config, "allow_config")
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Run the command. It ends with the grade's time limit, and all that it started with it."""
+        """Run the command. At the time limit, it is ended together with all processes that it started."""
         workspace = context.workspace
         if workspace is None or context.workspace_path is None:
             return NO_WORKSPACE
@@ -225,7 +225,7 @@ class CommandPasses(DeclaredAssertion):
             shell=self.command.shell,
             cwd=self.cwd,
             env=dict(self.env),
-            timeout_s=float("inf"),  # the entry's own limit cancels this
+            timeout_s=float("inf"),  # the assertion's time limit applies
         )
         grade, ended = await self._run(context, workspace, command)
         if tests and grade.passed and self.exit == 0:
@@ -239,7 +239,7 @@ class CommandPasses(DeclaredAssertion):
     async def _run(
         self, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
     ) -> tuple[Grade, ProgramResult | None]:
-        """The grade of a command, and how it ended."""
+        """Run a command, and return its grade and how it ended."""
         call, directory, paths = context.services.executor.call, Path(workspace.path), self._reports
         if blocked := await call(lambda: next(filter(None, (_remove_report(directory, one) for one in paths)), "")):
             return Grade.of(False, f"the command writes {self.path}", blocked), None
@@ -252,7 +252,7 @@ class CommandPasses(DeclaredAssertion):
         return await call(lambda: graded(ended, os.path.realpath(directory))), ended
 
     async def _confirmed(self, grade: Grade, workspace: Workspace, command: WorkspaceCommand) -> Grade:
-        """The grade of a command that passed; errored if it passes with tests that must fail, too."""
+        """Rerun a passed command with tests that must fail. The grade is an error if it passes again."""
         again = await workspace.run_failing_tests(command, self._reports)
         if isinstance(again, Failure):
             return Grade.errored(again.code, again.message)
@@ -260,7 +260,7 @@ class CommandPasses(DeclaredAssertion):
         return Grade.errored(DEFEATED, f"a pass proves nothing: {how}") if how else grade
 
     def _defeated(self, again: FailingTests) -> str:
-        """How tests that must fail pass; empty: they fail."""
+        """How the command passes with tests that must fail; empty if it fails."""
         ended = again.ended
         if self.parse == "reward":
             reward = "" if again.report is None or not again.loaded else _rewards(again.report)
@@ -295,7 +295,7 @@ class CommandPasses(DeclaredAssertion):
 
     @property
     def _reports(self) -> tuple[str, ...]:
-        """The paths of the files that the command may write, of which the first counts."""
+        """The paths of the reports that the command may write. The first that exists counts."""
         if self.path is None:
             return ()
         if self.parse == "reward":
@@ -303,7 +303,7 @@ class CommandPasses(DeclaredAssertion):
         return (self.path,)
 
     def _reward(self, ended: ProgramResult, root: str) -> Grade:
-        """The grade by the reward, whatever the exit status."""
+        """Grade by the reward, whatever the exit status."""
         written = [path for path in self._reports if os.path.lexists(f"{root}/{path}")]
         if not written:
             return Grade.errored(NO_REWARD, f"the command writes no {' or '.join(self._reports)}; {_status(ended)}")
@@ -314,7 +314,7 @@ class CommandPasses(DeclaredAssertion):
         return Grade.errored(NO_REWARD, f"the reward {rewards}") if isinstance(rewards, str) else _grade_of(rewards)
 
     def _tests(self, ended: ProgramResult, root: str) -> Grade:
-        """The grade by the report: every test, or those that the entry names."""
+        """Grade by the report: all tests, or those that the assertion names."""
         (path,) = self._reports
         data = content(root, path)
         if isinstance(data, Unreadable):
@@ -341,7 +341,7 @@ class CommandPasses(DeclaredAssertion):
 
 
 def _rewards(data: bytes) -> dict[str, float] | str:
-    """Name → number of each reward that counts: the one named `reward`, or else all; what is wrong with them."""
+    """Return the rewards that count by name (`reward` if present, else all), or what is wrong with them."""
     text = data.decode(errors="replace").strip()
     try:
         found = json.loads(text, parse_int=float)
@@ -356,7 +356,7 @@ def _rewards(data: bytes) -> dict[str, float] | str:
 
 
 def _grade_of(rewards: Mapping[str, float]) -> Grade:
-    """The mean of all rewards; it passes if each is 1."""
+    """Return a grade whose score is the mean of all rewards; it passes if each is 1."""
     checks = tuple(Check(f"{name} is 1", one >= 1, f"{one:g}") for name, one in rewards.items())
     mean = sum(rewards.values()) / len(rewards)
     return Grade(round(mean, PLACES), all(one.passed for one in checks), checks, has_own_threshold=True)
@@ -370,7 +370,7 @@ def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:
 
 
 def _named(written: str, tests: Sequence[ReportedTest]) -> Check:
-    """The check of one test by its name. Where the name fits several, each must pass; skipped is not passed."""
+    """Check a test by name. If several tests match, all must pass. A skipped test does not pass."""
     meant = [test for test in tests if written in test.names()]
     if not meant:
         return Check(f"{written} passes", False, "the report has no such test")
@@ -380,18 +380,18 @@ def _named(written: str, tests: Sequence[ReportedTest]) -> Check:
 
 
 def _share(checks: Sequence[Check]) -> Grade:
-    """Passes if all checks pass; the score is the share that pass."""
+    """Return a grade that passes if all checks pass; its score is the share that pass."""
     held = sum(check.passed for check in checks)
-    shown = sorted(checks, key=lambda check: check.passed)[:_MOST_SHOWN]  # those that failed first
+    shown = sorted(checks, key=lambda check: check.passed)[:_MOST_SHOWN]  # failed checks first
     details, score = {"checks": len(checks), "passed": held}, round(held / len(checks), PLACES)
     return Grade(score, held == len(checks), tuple(shown), details=details, has_own_threshold=True)
 
 
 def _remove_report(workspace: Path, path: str) -> str:
-    """Remove the report that was there before the command ran, since the agent may have written it.
+    """Remove an existing report before the command runs, since the agent may have written it.
 
     Returns:
-        Why that is impossible; empty where no report is left.
+        Why it cannot be removed; empty if no report is left.
     """
     place = workspace / path
     if not place.parent.resolve().is_relative_to(workspace.resolve()):

@@ -1,7 +1,7 @@
-"""Files of the workspace, and what an agent changed (AGENTS.md section 7).
+"""Assertion types on files of the workspace and on the agent's changes (AGENTS.md section 7).
 
-`file-exists`, `file-contains`, `file-equals` and `file-json` read files, `file-changes` bounds the changes, `diff`
-grades them.
+`file-exists`, `file-contains`, `file-equals` and `file-json` read files, `file-changes` limits the changes, `diff`
+grades them, and `agent-rubric` lets an agent inspect a copy of the workspace.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from agentv.registry.fields import (
 )
 
 LIMIT = 10_000_000
-"""Bytes of one file that are read."""
+"""Maximum size of a file that is read, in bytes."""
 
 NO_WORKSPACE = Grade.errored("no-workspace", "the case has no workspace; give it or the suite one with 'workspace:'")
-"""The grade of every type that looks into the workspace, for a case without one."""
+"""The grade of any type that needs a workspace, for a case without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why a file of the workspace has no content that counts."""
+    """Why the content of a file in the workspace cannot be used."""
 
     reason: str
 
 
 def found(root: str, pattern: str) -> tuple[str, ...]:
-    """The paths that a path or glob describes, relative to it, sorted. Links to directories are not entered."""
+    """Return the sorted relative paths that a path or glob matches. Links to directories are not followed."""
     if not is_glob(pattern) and not pattern.endswith("/"):
         path = os.path.normpath(pattern)
         behind_a_link = os.path.commonpath((root, os.path.realpath(Path(root, path).parent))) != root
@@ -79,7 +79,7 @@ def found(root: str, pattern: str) -> tuple[str, ...]:
 
 
 def content(root: str, path: str) -> bytes | Unreadable:
-    """The bytes of one file. A link that leads out of the workspace, and all that is no regular file, has none."""
+    """Return the bytes of a file, or Unreadable for links out of the workspace and anything but regular files."""
     real = os.path.realpath(f"{root}/{path}")
     if os.path.commonpath((root, real)) != root:
         return Unreadable("is a link that leads out of the workspace")
@@ -99,7 +99,7 @@ def content(root: str, path: str) -> bytes | Unreadable:
 
 
 def text_content(root: str, path: str) -> str | Unreadable:
-    """The text of one file, UTF-8 with or without a byte order mark."""
+    """Return the text of a UTF-8 file, with or without a byte order mark."""
     data = content(root, path)
     if isinstance(data, Unreadable):
         return data
@@ -110,7 +110,7 @@ def text_content(root: str, path: str) -> str | Unreadable:
 
 
 def glob_issues(globs: Iterable[str] | None, option: str) -> Iterator[Issue]:
-    """Reports globs that match no file of any workspace."""
+    """Report globs that cannot match a file of any workspace."""
     for place, glob in enumerate(globs or ()):
         try:
             check_glob(glob)
@@ -124,7 +124,7 @@ WorkspacePath = Annotated[Text, Nonempty(), Doc("a path or glob, relative to the
 
 
 class _FileAssertion(DeclaredAssertion):
-    """Base of the types that read files of the workspace: a glob passes where one of its files does."""
+    """Base class of the types that read files of the workspace. A glob passes if one of its files does."""
 
     reads: ClassVar[Reads] = "work"
 
@@ -138,21 +138,21 @@ class _FileAssertion(DeclaredAssertion):
         return quoted(self.path)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a path that cannot be in the workspace."""
+        """Report a path that cannot be in the workspace."""
         try:
             check_glob(self.path)
         except GlobError as error:
             yield Issue(("path",), str(error))
 
     def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
-        """Look into the files, on a thread."""
+        """Grade the files in a thread."""
         workspace = context.workspace_path
         if workspace is None:
             return NO_WORKSPACE
         return context.services.executor.call(lambda: self._in_workspace(os.path.realpath(workspace)))
 
     def _in_workspace(self, root: str) -> Grade:
-        """The grade of the first file that passes, else of the last that does not."""
+        """The grade of the first file that passes or errs, else of the last file."""
         grade = Grade.of(False, f"{self.path} {self._expected}", "no such file")
         for path in found(root, self.path):
             grade = self._of_file(root, path)
@@ -162,7 +162,7 @@ class _FileAssertion(DeclaredAssertion):
 
     @property
     def _expected(self) -> str:
-        """What a file does that passes, after its path."""
+        """The predicate of the check's text, which follows the path."""
         raise NotImplementedError
 
     def _of_file(self, root: str, path: str) -> Grade:
@@ -172,7 +172,7 @@ class _FileAssertion(DeclaredAssertion):
         return self._of_text(path, text, f"{path} {self._expected}")
 
     def _of_text(self, path: str, text: str, check: str) -> Grade:
-        """The grade of a file by its text."""
+        """Grade a file by its text."""
         raise NotImplementedError
 
 
@@ -204,11 +204,11 @@ class FileContains(_FileAssertion):
     short: ClassVar[str | None] = None
 
     def label(self) -> str:
-        """The path and what is looked for."""
+        """The path, and the text or pattern."""
         return f"{quoted(self.path)} {quoted(self.value or self.pattern or '')}"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports an impossible path, a pattern that does not compile, and anything but one thing to look for."""
+        """Report an impossible path, an invalid pattern, and anything but either `value` or `pattern`."""
         yield from _FileAssertion.validate(self)
         if (self.value is None) == (self.pattern is None):
             yield Issue((), "'file-contains' needs either 'value' or 'pattern'", "missing-value")
@@ -247,7 +247,7 @@ class FileEquals(_FileAssertion):
     short: ClassVar[str | None] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports an impossible path, and anything but one text to compare with."""
+        """Report an impossible path, and anything but either `value` or `file`."""
         yield from _FileAssertion.validate(self)
         if (self.value is None) == (self.file is None):
             yield Issue((), "'file-equals' needs either 'value' or 'file'", "missing-value")
@@ -287,7 +287,7 @@ class FileJson(_FileAssertion):
     short: ClassVar[str | None] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports an impossible path, and a value that every object contains."""
+        """Report an impossible path, an invalid `at`, and a value that every object contains."""
         yield from _FileAssertion.validate(self)
         if self.at is not None:
             try:
@@ -344,7 +344,7 @@ class FileChanges(DeclaredAssertion):
         return ", ".join(said)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports globs of no file, options that contradict `none`, and an assertion that checks nothing."""
+        """Report globs that match no file, options that contradict `none`, and an assertion that checks nothing."""
         yield from glob_issues(self.allow, "allow")
         yield from glob_issues(self.deny, "deny")
         given = [name for name in ("allow", "deny", "max_files", "max_lines") if getattr(self, name) is not None]
@@ -355,7 +355,7 @@ class FileChanges(DeclaredAssertion):
             yield Issue((), message, "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Check each limit: a check per limit."""
+        """Grade with a check per limit."""
         if context.changes is None:
             return NO_WORKSPACE
         return all_or_nothing([*self._checks(context.changes.files)])
@@ -399,7 +399,7 @@ class Diff(DeclaredAssertion):
 
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:
-        """Its assertions."""
+        """The assertions on the diff."""
         return self.assert_
 
     def label(self) -> str:
@@ -407,7 +407,7 @@ class Diff(DeclaredAssertion):
         return plural(len(self.assert_), "assertion")
 
     def validate(self) -> Iterable[Issue]:
-        """Reports assertions that check nothing."""
+        """Report assertions that check nothing."""
         return AssertSet(self.assert_).validate()
 
     async def grade(self, context: AssertionContext) -> Grade:
@@ -423,7 +423,7 @@ class Diff(DeclaredAssertion):
             return Grade.errored("no-data", f"the diff does not show {what}, so that it cannot be graded")
         seen = replace(context, output=changes.patch, value=None, changes=None)  # a judge is shown the diff once
         grade = await AssertSet(self.assert_).grade(seen)
-        return grade.without_spans()  # they are places in the diff, not in the answer
+        return grade.without_spans()  # spans refer to the diff, not to the answer
 
 
 def _shown(paths: tuple[str, ...]) -> str:
@@ -439,7 +439,7 @@ class AgentRubric(LlmRubric):
     title: ClassVar[str] = "agent-rubric"
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Let the judge look at a copy. A judge that changed the workspace itself has no verdict."""
+        """Let the judge inspect a copy. Its verdict is void if it changed the workspace itself."""
         workspace = context.workspace
         if workspace is None:
             return NO_WORKSPACE

@@ -1,8 +1,8 @@
-"""Evidence that an agent used a skill: which calls of which tools show it, for all agents in one table.
+"""Find the skills that an agent used by its tool calls, with one table of tools for all agents.
 
-Only a call that gave the agent the skill's text counts: its tool for skills, or a file of the skill that it read, with
-its tool for reading or with a command. Listing and searching directories, editing a skill and copying it are no use of
-it, nor is a call that failed, was denied or has no result.
+Only a call that gave the agent the skill's text counts: a call of a skill tool, or one that reads a file of the skill
+with a read tool or a command. Listing and searching directories, and editing and copying a skill, do not count, nor
+does a call that failed, was denied or has no result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PATHS = ("file_path", "path", "filePath", "filename", "absolute_path", "target_
 _COMMANDS = ("command", "cmd", "script", "input", "action")
 _PATTERN = frozenset("*?[")
 _UNKNOWN = frozenset("{$`")
-"""Characters of names that a shell puts others in the place of."""
+"""Characters that a shell expands in names."""
 _UNSUCCESSFUL = frozenset({"failed", "denied", "cancelled"})
 
 _UNNAMED = frozenset({"other", "think", "tool"})
@@ -43,10 +43,10 @@ _LISTS = frozenset({"transcript", "row"})
 """Sources of traces that may list calls without their results."""
 
 _LONGEST_COMMAND = 20_000
-"""Characters of a command that are looked at."""
+"""Maximum number of characters of a command that are parsed."""
 
 _DEEPEST = 3
-"""How often a command may hand a command to a shell."""
+"""Maximum nesting of commands that are passed to a shell."""
 
 _READERS = frozenset(
     {"cat", "bat", "batcat", "head", "tail", "less", "more", "nl", "tac", "sed", "awk", "gc", "get-content", "type"}
@@ -55,7 +55,7 @@ _READERS = frozenset(
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "pwsh", "powershell"})
 _PREFIXES = frozenset({"sudo", "env", "command", "time", "nice", "exec"})
-"""Words before the program of a command."""
+"""Words that may precede the program of a command."""
 
 _PUNCTUATION = "();<>|&\n"
 
@@ -78,12 +78,12 @@ class Activation(DeclaredAssertion):
         return "no skill" if self.value is None else quoted(self.value)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a skill that is not among those that could be loaded."""
+        """Report a skill that `skills` does not list."""
         if self.value is not None and self.value not in self.skills:
             yield Issue(("value",), f"'skills' does not list '{self.value}'")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare the skills that the agent loaded. A trace that cannot show them is an error, never "none"."""
+        """Compare the loaded skills. If the trace cannot show them, the grade is an error, never "none"."""
         calls, turns = context.tool_calls, context.trace_summary.llm_call_count
         if context.partial and self.max_turns is not None and turns > self.max_turns:
             calls = tuple(call for message in context.messages for call in message.tool_calls)
@@ -103,7 +103,7 @@ class Activation(DeclaredAssertion):
 
 
 def _unnamed(context: AssertionContext) -> tuple[str, ...]:
-    """Titles of calls that an agent reported over ACP without the name of their tool, which a kind does not say."""
+    """Titles of ACP calls that the agent reported without a tool name, and whose kind does not imply one."""
     trace = context.agent_trace
     if trace is None or trace.source != "acp":
         return ()
@@ -117,14 +117,14 @@ def used_skills(
 
     Args:
         context: of the trial.
-        calls: the tool calls that show it; None: they are not all known.
-        known: the skills that there are, of which `cat skills/*/SKILL.md` printed those that match.
+        calls: the tool calls; None if they are not all known.
+        known: all skills, for patterns: `cat skills/*/SKILL.md` used those that match.
     """
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
     listed = reported if isinstance(reported, Sequence) and not isinstance(reported, str) else None
     if listed is None and calls is None:
         return None
-    # what promptfoo calls `skillCalls`, without uses that ended with an error
+    # promptfoo's `skillCalls`, without failed uses
     rows = [row for row in listed or () if isinstance(row, Mapping) and row.get("is_error") is not True]
     used = [str(row["name"]) for row in rows if isinstance(row.get("name"), str)]
     failed = _failed_calls(context)
@@ -137,7 +137,7 @@ def used_skills(
 
 
 def skills_of(call: ToolCall) -> Iterable[str]:
-    """The skills that a call gave the agent, each once."""
+    """The skills whose text a call gave the agent, each once."""
     known = call.names if call.native_name is not None else ()  # else it may be a tool of the user's own
     also = {name.casefold() for name in call.names}
     for tool, (others, given) in EVIDENCE.items():
@@ -147,7 +147,7 @@ def skills_of(call: ToolCall) -> Iterable[str]:
 
 
 def _failed_calls(context: AssertionContext) -> frozenset[str]:
-    """The calls that gave the agent nothing. One without a result is such a call where results are reported."""
+    """Keys of the calls that gave the agent nothing, including those without a result if results are reported."""
     trace = context.agent_trace
     if trace is None:
         return frozenset()
@@ -162,19 +162,19 @@ def _failed_calls(context: AssertionContext) -> frozenset[str]:
 
 
 def _key(call: ToolCall | ToolCallStep) -> str:
-    """What tells a call apart; without an id, two with the same arguments are one."""
+    """The key of a call: its id, else its name and arguments."""
     return call.id or json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
 
 
 def _loaded(arguments: JsonObject) -> Iterator[str]:
-    """By a tool for skills: `{"skill": "docs:pdf"}`, where a plugin's name stands before a colon."""
+    """Skills loaded with a skill tool: `{"skill": "docs:pdf"}`, in which `docs` is a plugin."""
     named = next((one for key in _NAMED_BY if isinstance(one := arguments.get(key), str)), "")
     if named:
         yield named.removeprefix("/").rpartition(":")[2]
 
 
 def _read(arguments: JsonObject) -> Iterator[str]:
-    """By a tool that reads files: the paths among its arguments."""
+    """Skills whose files a read tool read, by the paths among its arguments."""
     for key in _PATHS:
         value = arguments.get(key)
         for one in value if isinstance(value, list | tuple) else (value,):
@@ -185,9 +185,9 @@ def _read(arguments: JsonObject) -> Iterator[str]:
 
 
 def skill_at(path: str) -> str | None:
-    """The skill that a file belongs to: `SKILL.md` to its directory, any other file to the one below `skills/`.
+    """The skill of a file, or None: the directory of a `SKILL.md`; for other files, the directory below `skills/`.
 
-    In the path of a shell, the name may be a pattern.
+    In a path from a shell command, the name may be a pattern.
     """
     parts = path.replace("\\", "/").split("/")
     name = None
@@ -199,7 +199,7 @@ def skill_at(path: str) -> str | None:
 
 
 def _printed(arguments: JsonObject) -> Iterator[str]:
-    """By a command that prints a `SKILL.md`."""
+    """Skills whose `SKILL.md` a command printed."""
     for key in _COMMANDS:
         value = arguments.get(key)
         if isinstance(value, Mapping):
@@ -211,7 +211,7 @@ def _printed(arguments: JsonObject) -> Iterator[str]:
 
 
 def _in_line(line: str, depth: int) -> Iterator[str]:
-    """The skills that a line of a shell prints."""
+    """The skills that a line of shell commands prints."""
     if SKILL_FILE not in line or depth < 1:
         return
     directory = ""
@@ -223,8 +223,8 @@ def _in_line(line: str, depth: int) -> Iterator[str]:
 
 
 def _commands_of(line: str) -> Iterator[list[str]]:
-    """The words of each command of a line whose output is seen; none where a quote does not end."""
-    import shlex  # few calls name a skill
+    """Yield the words of each command of a line whose output is not redirected; none if a quote is unclosed."""
+    import shlex  # only needed for the few calls that name a skill
 
     lexer = shlex.shlex(_HANDED_OVER.sub("", line), posix=True, punctuation_chars=_PUNCTUATION)
     lexer.whitespace_split, lexer.whitespace, lexer.commenters = True, " \t\r", ""
@@ -242,14 +242,14 @@ def _commands_of(line: str) -> Iterator[list[str]]:
             is_error = words[-1:] == ["2"]
             words = words[:-1] if is_error else words
             is_seen, is_target = is_seen and (is_error or part == ">&"), True
-        elif "<" not in part:  # what is read from a file stands next, as an argument would
+        elif "<" not in part:  # the file of an input redirection counts as an argument
             if words and is_seen:
                 yield words
             words, is_seen, is_target = [], True, False
 
 
 def _in_words(words: Sequence[str], directory: str, depth: int) -> Iterator[str]:
-    """The skills that one command prints in a directory."""
+    """The skills that a command prints if it runs in a directory."""
     start = next((at for at, one in enumerate(words) if one not in _PREFIXES and "=" not in one), len(words))
     program, *arguments = [*words[start:], ""]
     program, arguments = program.rpartition("/")[2].casefold(), [one for one in arguments if one]
@@ -269,5 +269,5 @@ EVIDENCE: Mapping[str, tuple[frozenset[str], Callable[[JsonObject], Iterable[str
     "read": (frozenset({"read", "read_file", "readfile", "view"}), _read),
     "shell": (frozenset(), _printed),
 }
-"""Canonical name of a tool → other names of it in transcripts that are not of a known agent, in small letters; and the
-skills that a call with some arguments gave the agent. Calls of all other tools show nothing."""
+"""Canonical name of a tool → (its lower-case names in transcripts of unknown agents, function from a call's arguments
+to the skills that the call gave the agent). Calls of other tools do not count."""

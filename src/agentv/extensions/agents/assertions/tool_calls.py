@@ -1,6 +1,6 @@
-"""The tools that an agent called, in AgentV's form, as a share and in numbers (SPEC 7.2).
+"""AgentV's assertion types on tool calls, numbers of steps, and the state of scripted tools (SPEC section 7.2).
 
-`tool-trajectory`, `tool-call-f1`, `tool-errors`, `permission-denials`, `turns`.
+`tool-trajectory`, `tool-call-f1`, `tool-errors`, `permission-denials`, `turns`, `tool-state`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ExpectedCall(Declared):
     short: ClassVar[str | None] = "tool"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports invalid arguments and fields."""
+        """Report invalid arguments and fields."""
         if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
             yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
         if self.output is not None and not self.output and not isinstance(self.output, bool | int | float):
@@ -74,7 +74,7 @@ class ExpectedCall(Declared):
         yield from _args_issues(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
 
     def is_made_by(self, call: ToolCall, otherwise: ArgsMatch | tuple[str, ...]) -> bool:
-        """Whether a call is the one that is expected. `otherwise`: how arguments are compared where it says nothing."""
+        """Whether a call is the expected one; without `args_match`, arguments are compared as `otherwise` says."""
         if not is_tool(self.tool, call):
             return False
         if self.args is None or not isinstance(self.args, Mapping):
@@ -85,14 +85,14 @@ class ExpectedCall(Declared):
         return _COMPARISONS[how](self.args, call.arguments)
 
     def __str__(self) -> str:
-        """As a check names it."""
+        """The text for checks: the tool and the names of its arguments."""
         if not isinstance(self.args, Mapping) or not self.args:
             return quoted(self.tool)
         return f"{quoted(self.tool)} with {listed(tuple(self.args))}"
 
 
 def _args_issues(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonObject]) -> Iterator[Issue]:
-    """Argument paths that are not valid, and those that no expected call has: they would compare nothing, and pass."""
+    """Report argument paths that are invalid, or that no expected call has, since these would always pass."""
     for place, path in enumerate(how if isinstance(how, tuple) else ()):
         try:
             steps = parse(path)
@@ -136,7 +136,7 @@ class ToolTrajectory(DeclaredAssertion):
         return f"{self.mode} {listed(tools)}" if tools else f"{self.mode}, no tool"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports what could never fail, options of another mode, and two ways to compare arguments."""
+        """Report options of another mode, missing or empty expectations, and invalid argument paths."""
         if self.minimums is not None and self.mode != "any_order":
             yield Issue(("minimums",), f"'minimums' requires mode: any_order, found mode: {self.mode}")
         if self.minimums is None and self.expected is None:
@@ -148,7 +148,7 @@ class ToolTrajectory(DeclaredAssertion):
         yield from _args_issues(self.args_match, args)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the calls: a check each; the score is the share that holds. Times that are unknown err it."""
+        """Grade with checks per call; the score is the share that pass. Unknown outputs and durations are errors."""
         calls = context.tool_calls
         if calls is None:
             return no_calls(context)
@@ -171,7 +171,7 @@ class ToolTrajectory(DeclaredAssertion):
         return self._exactly(checks, calls) if self.mode == "exact" else share_of(checks)
 
     def _exactly(self, checks: list[Check], calls: Sequence[ToolCall]) -> Grade:
-        """The grade where no other call may be made: one call too many weighs as one that is missing."""
+        """The grade for `mode: exact`. A superfluous call counts as much as a missing one."""
         expected = len(self.expected or ())
         right, wanted = sum(check.passed for check in checks), len(checks) + max(0, len(calls) - expected)
         number = Check(f"makes {plural(expected, 'call')}", len(calls) == expected, called(calls))
@@ -179,14 +179,14 @@ class ToolTrajectory(DeclaredAssertion):
         return Grade(round(right / wanted, PLACES) if wanted else 1.0, passed, (*checks, number))
 
     def _found(self, calls: Sequence[ToolCall]) -> list[int | None]:
-        """For each expected call the place of the one that it is."""
+        """For each expected call, the index of its match, or None."""
         fitting = [[one.is_made_by(call, self.args_match) for call in calls] for one in self.expected or ()]
         if self.mode == "exact":
             return [place if place < len(calls) and row[place] else None for place, row in enumerate(fitting)]
         return in_order(fitting) if self.mode == "in_order" else in_any_order(fitting)
 
     def _only(self, calls: Sequence[ToolCall]) -> list[Check]:
-        """Whether each call is one of the allowed ones, which may be made any number of times."""
+        """Check that each call is an allowed one. These may be made any number of times."""
         allowed = self.expected or ()
         checks = []
         for place, call in enumerate(calls, 1):
@@ -210,7 +210,7 @@ class ToolCallF1(DeclaredAssertion):
         return listed(self._wanted)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a threshold that every answer reaches, and an empty list of names."""
+        """Report a threshold that every answer reaches, and an empty list of names."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
@@ -293,9 +293,9 @@ def _output_check(expected: ExpectedCall, call: ToolCall, context: AssertionCont
 
 
 def _output_of(call: ToolCall, messages: Sequence[Message]) -> str | None:
-    """Return value of a tool: part of the call, or the message that answers it; None if unknown.
+    """Return the output of a tool, from the call or the message that answers it, or None if it is unknown.
 
-    The messages of the role `tool` behind a message answer its calls in their order.
+    The `tool` messages that follow a message answer its calls in order.
     """
     if call.output is not None:
         return call.output
@@ -323,7 +323,7 @@ _SHOWN = 5
 
 
 class _Counted(DeclaredAssertion):
-    """Base of the types that count steps of the trace."""
+    """Base class of the types that count steps of the trace."""
 
     __slots__ = ()
 
@@ -334,7 +334,7 @@ class _Counted(DeclaredAssertion):
         return f"≤ {self.max}"
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Count."""
+        """Compare the number of steps with the maximum."""
         trace = context.agent_trace
         if trace is None:
             return _NO_TRACE
@@ -348,7 +348,7 @@ class _Counted(DeclaredAssertion):
         return Grade.of(number <= self.max, f"at most {plural(self.max, what)}", excerpt(evidence))
 
     def _counted(self, trace: Trace) -> tuple[str, int, list[str]]:
-        """What is counted, in the singular, how many there are, and the name of each that has one."""
+        """The singular noun for what is counted, its number, and the names of those that have one."""
         raise NotImplementedError
 
 
@@ -415,7 +415,7 @@ class ToolState(DeclaredAssertion):
     )
 
     def label(self) -> str:
-        """The path and what is expected there."""
+        """The path and the value that is expected there."""
         if self.value is None:
             expected = [f"{path} is {shown(one)}" for path, one in self.paths.items()]
             return ", ".join(expected) or "as the solution leaves it"
@@ -423,7 +423,7 @@ class ToolState(DeclaredAssertion):
         return f"{self.path} is {wanted}" if self.path else wanted
 
     def validate(self) -> Iterable[Issue]:
-        """An invalid path, a value that every object contains, and none or several expectations."""
+        """Report an invalid path, a value that every object contains, and anything but one expectation."""
         for option, path in (("path", self.path), *(("paths", one) for one in self.paths)):
             try:
                 parse(path or "$")
@@ -436,7 +436,7 @@ class ToolState(DeclaredAssertion):
             yield Issue((), "'tool-state' needs one of 'value', 'paths' and 'after'", "missing-key")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare; lists must match item by item in either mode. Without scripted tools: an error."""
+        """Compare the state. Lists must match item by item in either mode. Without scripted tools, return an error."""
         found = self._state(context.tool_state)
         if isinstance(found, Grade):
             return found

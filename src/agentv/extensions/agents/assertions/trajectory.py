@@ -1,4 +1,4 @@
-"""The way that an agent took, in promptfoo's form: `trajectory:…` and `skill-used` (SPEC section 7.2).
+"""promptfoo's assertion types on an agent's trajectory: `trajectory:…` and `skill-used` (SPEC section 7.2).
 
 Tool names may contain `*` and `?`, and are compared case-insensitively, as in promptfoo.
 """
@@ -39,14 +39,14 @@ Match = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Counted(Declared):
-    """Something that is counted, and its minimum and maximum."""
+    """A name, and the minimum and maximum number of its uses."""
 
     name: Name
     min: Annotated[Count | None, Doc("minimum number of times: 1, or 0 where max is 0")] = None
     max: Annotated[Count | None, Doc("maximum number of times")] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports limits that nothing or everything meets."""
+        """Report limits that nothing or everything meets."""
         yield from _bound_issues(self.min, self.max)
 
     @property
@@ -55,7 +55,7 @@ class Counted(Declared):
         return (0 if self.max == 0 else 1) if self.min is None else self.min
 
     def check(self, what: str, number: int, evidence: str) -> Check:
-        """Whether the count is within the limits."""
+        """Check that the count is within the limits."""
         passed = number >= self.least and (self.max is None or number <= self.max)
         return Check(f"{what} {quoted(self.name)} {_bounds(self.least, self.max)}", passed, evidence)
 
@@ -77,7 +77,7 @@ def _bounds(least: int | None, most: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Used(DeclaredAssertion):
-    """Base class of the types that look for names among the used ones."""
+    """Base class of the types that look for names among the tools or skills used."""
 
     value: Annotated[Names | Counted, Doc("a name, a list of names, or a mapping with name, min and max")]
     match: Match = "all"
@@ -87,7 +87,7 @@ class _Used(DeclaredAssertion):
         return listed((self.value.name,) if isinstance(self.value, Counted) else self._names)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a choice among one."""
+        """Report `match: any` without a list of names."""
         if self.match == "any" and not isinstance(self.value, tuple):
             yield Issue(("match",), "'match' requires a list of names in 'value'")
 
@@ -96,7 +96,7 @@ class _Used(DeclaredAssertion):
         return (self.value,) if isinstance(self.value, str) else self.value if isinstance(self.value, tuple) else ()
 
     def _judged(self, verb: str, number_of: Callable[[str], int], evidence: str) -> Grade:
-        """A check per name; with `match: any`, one of them is enough."""
+        """Grade with a check per name, or with one check for all names if `match` is `any`."""
         if isinstance(self.value, Counted):
             return all_or_nothing([self.value.check(verb, number_of(self.value.name), evidence)])
         found = {name: number_of(name) > 0 for name in self._names}
@@ -110,7 +110,7 @@ class ToolUsed(_Used):
     """The agent called a tool, or each of several, at least once or a given number of times."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the names among those of the calls."""
+        """Look for the names among the called tools."""
         calls = context.tool_calls
         if calls is None:
             return no_calls(context)
@@ -127,7 +127,7 @@ class SkillUsed(_Used):
     should_trigger: Annotated[bool, Doc("older: false: the skill must not be used, as negate: true says")] = True
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the names among the skills that the target reports, loads by a tool, or reads."""
+        """Look for the names among the skills that the target reports, loads with a tool, or reads."""
         used = used_skills(context, context.tool_calls)
         if used is None:
             message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
@@ -170,7 +170,7 @@ class ToolSequence(DeclaredAssertion):
         return listed(self._names)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the steps one after the other: a check per step."""
+        """Look for the steps in order, with a check per step."""
         calls = context.tool_calls
         if calls is None:
             return no_calls(context)
@@ -222,7 +222,7 @@ class Arguments(Declared):
 
 
 def _ignores(mark: str, name: str) -> bool:
-    """A plain name must match exactly; others are patterns."""
+    """Whether a mark matches a name: exactly, or as a pattern if it contains wildcards."""
     return fits(mark, name) if "*" in mark or "?" in mark else mark == name
 
 
@@ -237,7 +237,7 @@ class ToolArgsMatch(DeclaredAssertion):
         return quoted(self.value.name)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports arguments that every call has."""
+        """Report an expectation that every call meets."""
         if not self.value.args and self.value.mode == "partial":
             hint = "mode: exact expects a call without arguments; trajectory:tool-used ignores arguments"
             yield Issue(("value", "args"), "no argument is given, so every call of the tool matches", hint=hint)
@@ -274,7 +274,7 @@ class StepBounds(Declared):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """No bound, bounds that everything meets, and a name where nothing has one."""
+        """Report missing limits, limits that everything meets, and a name for steps without names."""
         if self.min is None and self.max is None:
             yield Issue((), "no limit is set; give 'min', 'max' or both", "missing-value")
         yield from _bound_issues(self.min, self.max)
@@ -282,7 +282,7 @@ class StepBounds(Declared):
             yield Issue(("name",), "model turns have no name; 'name' requires type: tool")
 
     def count(self, context: AssertionContext, calls: Sequence[ToolCall]) -> int:
-        """The limits on the number of steps."""
+        """Count the steps of the given type and name."""
         tools = sum(self.name is None or fits_call(self.name, call) for call in calls)
         turns = context.trace_summary.llm_call_count
         if self.type == "message":
@@ -301,7 +301,7 @@ class StepCount(DeclaredAssertion):
         return _bounds(self.value.min, self.value.max)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Count."""
+        """Compare the number of steps with the limits."""
         calls = context.tool_calls
         if calls is None:
             return no_calls(context)

@@ -59,9 +59,7 @@ class _CodexReader:
         self._model = ""
         self._thought = ""
         self._total: Json = None
-        self.agents: dict[str, str] = (
-            {} if agents is None else agents
-        )  # id of a sub-agent → id of the call that started it
+        self.agents: dict[str, str] = {} if agents is None else agents  # sub-agent id → id of the call that ran it
         self._items: dict[str, JsonObject] = {}
 
     def add_all(self, rows: Sequence[JsonObject]) -> None:
