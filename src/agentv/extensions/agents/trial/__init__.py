@@ -1,1 +1,1 @@
-"""Trials of agents: the workspace, the tools and the gateway, from before the first call to after the grades."""
+"""Trials of agents: the workspace, the tools and the gateway, from before the first call until after grading."""

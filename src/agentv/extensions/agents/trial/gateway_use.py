@@ -1,4 +1,4 @@
-"""The gateway in one trial: what its agent used by our own count, beside what the agent reports."""
+"""The gateway in one trial: the agent's usage as the gateway counted it, and as the agent reports it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.session import TrialSession
 
 ENDING_S = 10.0
-"""Seconds in which an agent ends by itself once its model calls are refused."""
+"""Seconds that an agent has to end by itself once its model calls are refused."""
 
 REPORTED = "reported_usage"
-"""Key of a trace's metadata: what the agent itself says that it used."""
+"""Key in a trace's metadata of the usage that the agent itself reports."""
 
 _GRADED = frozenset({"passed", "failed", "shown"})
 _COUNTS = ("input", "output", "total", "cached", "reasoning")
@@ -39,7 +39,7 @@ class GatewayUse(Struct):
     """The gateway's session of one trial.
 
     Attributes:
-        reported: tokens and cost as the agent reports them, over all its answers.
+        reported: tokens and cost that the agent reports, for each of its answers.
     """
 
     session: TrialSession
@@ -54,7 +54,7 @@ class GatewayUse(Struct):
         return self.session.exchanges is not None and self.session.exchanges.replays
 
     def request(self, request: TargetRequest) -> TargetRequest:
-        """The request with the gateway in place of the model's API; the real key is not in its environment."""
+        """Return the request with the gateway in place of the model's API, without the real key in its environment."""
         self._asked_ms = self.session.now_ms
         upstream, access = self.session.upstream, self.session.access
         own = {name: access.filled(value) for name, value in request.env.items()}
@@ -62,7 +62,7 @@ class GatewayUse(Struct):
         return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
 
     def seen(self, activity: AgentActivity) -> AgentActivity:
-        """What the agent reports of its work so far, with its model calls by our count."""
+        """Return the agent's reported progress, with the gateway's counts of its model calls."""
         steps = self.session.usages()
         tokens, cost = totals_of(steps)
         if tokens is None:
@@ -71,7 +71,7 @@ class GatewayUse(Struct):
         return structs.replace(activity, turns=turns, tokens=total, cost_usd=cost)
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
-        """The answer with what it took by our count; why it cannot count."""
+        """Return the answer with the usage that the gateway counted, or the Failure that invalidates it."""
         answer = given if isinstance(given, TargetResponse | Failure) else await self._ended(given)
         response = answer.response if isinstance(answer, CallFailure) else answer
         if isinstance(response, TargetResponse):
@@ -87,11 +87,11 @@ class GatewayUse(Struct):
         return CallFailure(failure.code, failure.message, failure.retryable, response=response)
 
     def _failure(self, own: Failure | None) -> Failure | None:
-        """Why the trial cannot count by its model calls. That they were broken off adds nothing to its own failure."""
+        """Why the trial fails by its model calls. Calls that the agent aborted add nothing to its own Failure."""
         return None if own is not None and self.session.abandoned else self.session.failure
 
     async def _ended(self, given: Awaitable[Answer]) -> Answer:
-        """The answer of an agent; one that goes on although its calls are refused is ended."""
+        """Await an agent's answer. An agent that continues although its calls are refused is ended."""
         agent = asyncio.ensure_future(given)
         refused = asyncio.ensure_future(self.session.failed())
         try:
@@ -110,7 +110,7 @@ class GatewayUse(Struct):
                     await agent
 
     def _with_usages(self, response: TargetResponse) -> TargetResponse:
-        """The answer with the calls since the last one, in place of what the agent reports."""
+        """Return the answer with the model calls since the last one, in place of the usage that the agent reports."""
         trace = response.trace
         tokens = response.token_usage or (trace.tokens if trace is not None else None)
         cost = response.cost_usd if response.cost_usd is not None or trace is None else trace.cost_usd
@@ -125,7 +125,7 @@ class GatewayUse(Struct):
             said: dict[str, Json] = {name: one for name, one in {**counts, "cost_usd": cost}.items() if one is not None}
             metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
             shown = None if trace.tool_calls else self._conversation(len(steps), response.output)
-            if shown is not None and shown.tool_calls:  # the agent does not report them
+            if shown is not None and shown.tool_calls:  # the agent does not report its tool calls
                 response = structs.replace(response, messages=())
             else:
                 shown = structs.replace(trace, steps=_merged(trace.steps, steps))
@@ -135,14 +135,14 @@ class GatewayUse(Struct):
         return structs.replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)
 
     def _new_steps(self) -> tuple[UsageStep, ...]:
-        """The calls since the last answer; their times count from when it was asked for."""
+        """The calls since the last answer, with times relative to the latest request."""
         steps = self.session.usages()
         new, self._counted = steps[self._counted :], len(steps)
         asked_ms = self._asked_ms
         return tuple(structs.replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - asked_ms)) for one in new)
 
     def _conversation(self, calls: int, answer: str | None) -> Trace | None:
-        """What the latest calls show that an agent did which reports nothing itself; None: it made none."""
+        """The trace of an agent that reports none, built from its latest model calls; None without calls."""
         from agentv.extensions.agents.gateway.model_calls import trace_of_calls
 
         if not calls:
@@ -151,7 +151,7 @@ class GatewayUse(Struct):
         return structs.replace(trace, duration_ms=round(self.session.now_ms - self._asked_ms, 3))
 
     def completed(self, trace: Trace | None) -> Trace | None:
-        """The trace with the calls that no answer's trace has; what they show where there is no other."""
+        """Return the trace with the calls that no answer's trace has. Without a trace, build one from them."""
         new = self._new_steps()
         if trace is None and not self._untraced:
             return self._conversation(len(new), None)
@@ -163,12 +163,12 @@ class GatewayUse(Struct):
         return structs.replace(trace, steps=_merged(trace.steps, steps))
 
     def settled(self, result: TrialResult, *, grades_at_limits: bool) -> TrialResult:
-        """The result with what all its model calls took, and without a verdict where they were refused."""
+        """Return the result with the usage of all model calls, and errored if they invalidate it."""
         steps = self.session.usages()
         tokens, cost = totals_of(steps)
         notes = [*self.session.notes()]
         unknown = sum(one.tokens is None and one.cost_usd is None for one in steps)
-        if unknown:  # they broke off
+        if unknown:  # these calls broke off
             calls = plural(unknown, "model call")
             notes.append(f"what {calls} took that did not end is not known, and not in the totals")
         notes += self._differences(tokens, cost)
@@ -177,7 +177,7 @@ class GatewayUse(Struct):
             result = structs.replace(result, reused=True)
         failure = self._failure(result.error)
         exchanges = self.session.exchanges
-        if exchanges is not None:  # only an answer that is graded is recorded; it says why a replay does not count
+        if exchanges is not None:  # only graded answers are recorded; `finish` returns why a replay is void
             is_graded = result.status in _GRADED or bool(result.scores)
             failure = exchanges.finish(complete=is_graded and self.session.failure is None) or failure
         if failure is None or (failure.code == "agent-limit" and grades_at_limits):
@@ -185,7 +185,7 @@ class GatewayUse(Struct):
         return structs.replace(result, status="errored", score=None, error=failure)
 
     def _differences(self, tokens: TokenUsage | None, cost: float | None) -> Iterable[str]:
-        """Where the agent's own count differs from ours."""
+        """Yield notes on differences between the agent's own count and the gateway's."""
         counts = [one for one, _ in self.reported if one is not None]
         own = reduce(add, counts) if counts else None
         prices = [one for _, one in self.reported if one is not None]
@@ -199,14 +199,14 @@ class GatewayUse(Struct):
 
 
 def totals_of(steps: Iterable[UsageStep]) -> tuple[TokenUsage | None, float | None]:
-    """Tokens and cost of model calls, as far as they are known; None where nothing is, or a price is missing."""
+    """Return the known tokens and cost of model calls; None if none are known, or a price is missing."""
     counted = Trace(tuple(one for one in steps if one.tokens is not None))
     cost = counted.cost_usd
     return counted.tokens, None if cost is None else round(cost, 10)
 
 
 def _merged(steps: Iterable[Step], usages: Iterable[UsageStep]) -> tuple[Step, ...]:
-    """The steps of an agent with the calls of its model, in the order of time as far as it is known."""
+    """Merge the calls of a model into an agent's steps, in the order of known times."""
     waiting, found, now = sorted(usages, key=lambda one: one.started_ms or 0.0), list[Step](), 0.0
     for step in steps:
         now = max(now, step.started_ms or 0.0)

@@ -1,4 +1,4 @@
-"""The MCP server of scripted tools, by the official package, over a Unix socket or loopback HTTP."""
+"""MCP server of scripted tools, built on the official package, over a Unix socket or loopback HTTP."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 LINE_LIMIT = 16_000_000
 MOST_CONNECTIONS = 32
 REQUEST_TIMEOUT = -32001
-"""What clients of MCP report for a request that is not answered in time."""
+"""Error code that MCP clients report for a request that was not answered in time."""
 
 
 def server_of(server: ScriptedServer, calls: ToolCalls) -> Server[Any]:
-    """A server with these tools; each call goes to `calls`."""
+    """Create an MCP server with the tools of a scripted server, whose calls `calls` answers."""
     tools = [
         types.Tool(name=one.name, description=one.description or None, input_schema=dict(one.schema))
         for one in server.tools
@@ -56,7 +56,7 @@ def server_of(server: ScriptedServer, calls: ToolCalls) -> Server[Any]:
 
 
 class SocketServer:
-    """Serves connections of a Unix socket; each of them is one MCP session."""
+    """Serves an MCP session per connection to a Unix socket."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
@@ -78,13 +78,13 @@ class SocketServer:
             async with stdio_server(lines, lines) as (heard, answers):
                 await self._server.run(heard, answers, self._server.create_initialization_options())
         except (OSError, ValueError, ExceptionGroup, asyncio.CancelledError):
-            pass  # the agent broke it off, or it is closed: nobody but `close` waits for this task
+            pass  # the agent disconnected, or `close` cancelled this task
         finally:
             self._sessions.discard(task)
             writer.close()
 
     async def close(self) -> None:
-        """End all sessions."""
+        """Stop listening, and end all sessions."""
         if self._listening is not None:
             self._listening.close()
         for task in tuple(self._sessions):
@@ -94,7 +94,7 @@ class SocketServer:
 
 
 class _Lines:
-    """A connection as the library takes standard streams. A line over the limit ends the session."""
+    """A connection with the interface of standard streams. A line over the limit ends the session."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -111,7 +111,7 @@ class _Lines:
 
 
 class HttpServer:
-    """Serves streamable HTTP on loopback, under a path that nobody can guess."""
+    """Serves streamable HTTP on loopback, at an unguessable path."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
@@ -119,18 +119,18 @@ class HttpServer:
         self._running: uvicorn.Server | None = None
 
     async def start(self, listening: socket.socket | None = None, port: int = 0) -> str:
-        """Listen; the URL.
+        """Start listening, and return the URL.
 
         Args:
-            listening: a socket that connections to 127.0.0.1 are forwarded to; None: a free port there.
-            port: that such connections are made to.
+            listening: socket to which connections to 127.0.0.1 are forwarded; None: listen on a free port there.
+            port: port of 127.0.0.1 from which connections are forwarded.
         """
         import uvicorn
 
         class Quiet(uvicorn.Server):
             @contextmanager
             def capture_signals(self) -> Iterator[None]:
-                yield  # signals are the run's own
+                yield  # the run handles signals
 
         path = f"/{secrets.token_urlsafe(24)}/mcp"
         if listening is None:
@@ -142,12 +142,12 @@ class HttpServer:
         )
         self._running = Quiet(config)
         self._task = asyncio.ensure_future(self._running.serve(sockets=[listening]))
-        while not self._running.started and not self._task.done():  # noqa: ASYNC110  # it tells nobody
+        while not self._running.started and not self._task.done():  # noqa: ASYNC110  # uvicorn has no event for it
             await asyncio.sleep(0.005)
         return f"http://127.0.0.1:{port}{path}"
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._running is not None and self._task is not None:
             self._running.should_exit = True
             with suppress(asyncio.CancelledError):

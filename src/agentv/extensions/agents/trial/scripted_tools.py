@@ -1,4 +1,4 @@
-"""Scripted tools of trials: started, reached by agents; their calls are joined with what the agent reports."""
+"""Start the scripted tools of a trial, and merge their recorded calls with those that the agent reports."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 UNCONFIRMED = "unconfirmed_calls"
-"""Key of the trace's metadata: calls of our tools that the agent reports, and that never reached them."""
+"""Key in a trace's metadata of the calls that the agent reports but that never reached the scripted tools."""
 
 _JOINTS = (".", "_", "__", "/", "-")
-"""What stands between the names of server and tool, in the names that agents make of them."""
+"""Separators of server and tool in the names that agents give tools."""
 
 
 def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence[str]) -> Trace:
-    """The trace with the recorded calls.
+    """Merge the recorded calls into the agent's trace.
 
-    A call that the agent reports too stands where the agent reports it, with the arguments and the result that we saw.
-    One that it does not report keeps its place among the recorded ones. One that we never saw is named in the metadata
-    and left out. If the agent says that it failed, it stays under another name: it is an error of the agent, and no
-    call of the tool.
+    A recorded call replaces the agent's report of it, in the same place. A recorded call that the agent does not report
+    keeps its place among the recorded ones. A reported call that was never recorded is named in the metadata. It is left
+    out, or kept under another name if the agent says that it failed, which is an error of the agent and no call of the
+    tool.
 
     Args:
-        trace: of the agent; None: it reports none.
-        calls: in the order in which they came.
-        servers: the names of our servers.
+        trace: trace of the agent; None if it reports none.
+        calls: recorded calls, in order.
+        servers: names of the scripted servers.
     """
     if trace is None:
         return Trace(tuple(calls), source="tools")
@@ -68,7 +68,7 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
     missing = {place: step for place, step in reported.items() if _is_claimed(step, servers)}
     said = [place for place, one in enumerate(trace.steps) if isinstance(one, MessageStep) and one.role == "assistant"]
     made: list[Step] = []
-    begin = min([*seen, said[-1] if said else len(trace.steps)])  # if the agent reports none: before its last message
+    begin = min([*seen, said[-1] if said else len(trace.steps)])  # if it reports none of them: before its last message
     for place, one in enumerate(trace.steps):
         made += extra.get(-1, ()) if place == begin else ()
         if place not in missing:
@@ -83,7 +83,7 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
 
 
 def _is_named(step: ToolCallStep, call: ToolCallStep) -> bool:
-    """Whether an agent's report of a call can be that of a recorded one, by its name."""
+    """Whether a reported call may be a recorded one, judging by its name."""
     if step.evidence != "agent":
         return False
     server, _, tool = call.name.partition(".")
@@ -94,7 +94,7 @@ def _is_named(step: ToolCallStep, call: ToolCallStep) -> bool:
 
 
 def _is_claimed(step: ToolCallStep, servers: Sequence[str]) -> bool:
-    """Whether the agent reports a call of one of our tools. Names count in any case, as they do for assertions."""
+    """Whether a reported call is of a scripted tool. Names are compared case-insensitively, as in assertions."""
     names = (step.name.casefold(), step.native_name.casefold())
     ours = [f"{server.casefold()}{joint}" for server in servers for joint in _JOINTS]
     return any(name.startswith(one) for name in names for one in ours)
@@ -106,14 +106,14 @@ _HIDDEN_DIRECTORY = ".agentv-tools-"
 async def start_tools(
     servers: Sequence[ScriptedServer], executor: Executor, directory: str = "", network: Network = "host"
 ) -> RunningTools | Failure:
-    """Tools that answer; why they do not. Functions of users run in workers.
+    """Start scripted tools, or return a Failure. Functions of users run in workers.
 
     Args:
-        servers: of the case.
+        servers: scripted servers of the case.
         executor: runs the functions.
-        directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
-            sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
-        network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
+        directory: absolute path of a directory for sockets, writable for agentv and visible to the agent under the
+            same path, such as the HOME of its sandbox. Empty: a temporary directory, which must be visible as well.
+        network: network of the agent; with `loopback`, servers over HTTP listen on sockets as well.
     """
     for tool in (tool for server in servers for tool in server.tools if tool.function):
         failure = await checked(tool, executor)
@@ -133,7 +133,7 @@ async def start_tools(
 async def state_after(
     calls: Sequence[ToolUse], servers: Sequence[ScriptedServer], executor: Executor
 ) -> JsonObject | Failure:
-    """The state that new instances of the servers have after these calls; why one of them failed."""
+    """Return the state of new instances of the servers after some calls, or a Failure if a call fails."""
     whole = [replace(one, tools=tuple(replace(tool, failure=None) for tool in one.tools)) for one in servers]
     fresh = {one.name: ToolCalls(one, executor, time.monotonic()) for one in whole}
     for call in calls:
@@ -157,10 +157,10 @@ class RunningTools:
         self.forwards: dict[int, str] = {}
 
     async def open(self, directory: str, network: Network = "host") -> None:
-        """Listen. What the agent starts is a relay to a socket; the tools themselves stay here.
+        """Start listening. For stdio servers, the agent starts a relay to a socket; the tools stay in this process.
 
         Raises:
-            OSError: that is not possible.
+            OSError: a server cannot listen.
         """
         from agentv.extensions.agents.trial.mcp_server import HttpServer, SocketServer, server_of
 
@@ -182,12 +182,12 @@ class RunningTools:
             sockets = SocketServer(server)
             self._listening.append(sockets)
             await sockets.start(listening_at(path))
-            python = shutil.which("python3") or sys.executable  # agents can start it too: sandboxes show PATH
+            python = shutil.which("python3") or sys.executable  # in sandboxes too, since they show PATH
             made.append(McpServer(one.name, command=(python, "-I", "-S", relay, path)))
         self.servers = tuple(made)
 
     def _relay(self, directory: str) -> str:
-        """Path of the relay, beside the sockets."""
+        """Copy the relay next to the sockets on first use, and return its path."""
         if not self._directory:
             prefix = _HIDDEN_DIRECTORY if directory else temporary_prefix()
             self._directory = mkdtemp(prefix=prefix, dir=directory or None)
@@ -200,11 +200,11 @@ class RunningTools:
         return tuple(sorted(found, key=lambda step: step.started_ms or 0.0))
 
     def joined(self, trace: Trace | None) -> Trace:
-        """The agent's trace with these calls."""
+        """Merge these calls into the agent's trace."""
         return joined(trace, self.calls(), tuple(self._calls))
 
     def failure(self) -> Failure | None:
-        """Why an answer says nothing of the tools."""
+        """Return a Failure if the agent never listed the tools, or if a tool is broken."""
         unlisted = [name for name, calls in self._calls.items() if not (calls.listed or calls.record)]
         if unlisted:
             return Failure("no-tools", f"the agent never asked for the tools of {', '.join(unlisted)}")
@@ -216,7 +216,7 @@ class RunningTools:
         return {name: calls.state for name, calls in self._calls.items()}
 
     async def close(self) -> None:
-        """Listen no more, and remove the sockets."""
+        """Stop listening, and remove the sockets."""
         await asyncio.gather(*(one.close() for one in self._listening))
         self._listening.clear()
         if self._directory:

@@ -1,7 +1,7 @@
-"""Simulated users: a model, or a function, that talks with the target of a trial (AGENTS.md section 10).
+"""Simulated users: a model or function that talks with the target of a trial (AGENTS.md section 10).
 
-A user sees who it plays and what was said, and no assertion. It ends the conversation by a key of its own reply, so
-that nothing that the target writes can end it.
+A user sees its persona and the conversation, but no assertions. It ends the conversation with a key of its own reply,
+so that nothing that the target writes can end it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from agentv.user_code.deadline import Deadline, in_time
 from agentv.work_ports import UserReply
 
 _EQUAL = 3
-"""Equal messages in a row after which a user only repeats itself."""
+"""Number of equal messages in a row at which a user is considered to repeat itself."""
 
 _REQUESTS = 2
-"""The request for a message, and one more where the reply cannot be read."""
+"""Maximum number of requests for a message: one, and one more if the reply cannot be read."""
 
 _ADAPTER = "agentv.user_code.workers.adapters:by_name"
 _RAISED = "target-raised"
@@ -64,37 +64,37 @@ _NO_TEXT = "(The agent answered without a text.)"
 
 
 class TrialUser:
-    """The user of one trial, an `agentv.work_ports.ConversationUser`.
+    """The simulated user of one trial (an `agentv.work_ports.ConversationUser`).
 
     Args:
-        trial: of a case with `user`.
-        target: gives its replies.
+        trial: trial of a case with `user`.
+        target: target that generates its replies.
 
     Attributes:
-        cost_usd, token_usage: of its calls so far; None: unknown.
+        cost_usd, token_usage: cost and usage of its calls so far; None if unknown.
     """
 
     def __init__(self, trial: Trial, target: Target) -> None:
         user = trial.case.user
-        assert user is not None  # noqa: S101  # who makes one asks for its user
+        assert user is not None  # noqa: S101  # a trial of a case with `user`
         self._trial, self._user, self._target = trial, user, target
         self._said: list[str] = []
         self._used: list[TargetResponse] = []
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars; unknown as soon as one call has no price."""
+        """Cost in US dollars; None if the price of a call is unknown."""
         costs = [one.cost_usd for one in self._used]
         return None if None in costs else total_cost(*costs)
 
     @property
     def token_usage(self) -> TokenUsage | None:
-        """Tokens of all calls."""
+        """Tokens of all calls, or None if unknown."""
         used = [one.token_usage for one in self._used if one.token_usage is not None]
         return sum(used[1:], start=used[0]) if used else None
 
     async def reply(self, transcript: Sequence[Message]) -> UserReply | Failure:
-        """What it says next: its first message as written, then what the target's answers make it say."""
+        """Return its next message, or how the conversation has ended. The first message is `start`, if given."""
         user = self._user
         if not self._said and user.start:
             return self._spoken(user.start)
@@ -120,7 +120,7 @@ class TrialUser:
         return f"turn {len(self._said) + 1}: the simulated user"
 
     async def _asked(self, transcript: Sequence[Message]) -> UserReply | Failure:
-        """What the target of the user replies, which is asked once more where that cannot be read."""
+        """Ask the user's target for a reply; ask a model once more if the reply cannot be read."""
         messages, problem, said = _conversation(self._user, transcript), "", ""
         for attempt in range(1, 2 if self._user.function else _REQUESTS + 1):
             found = self._target.answer(self._request(messages, attempt))
@@ -150,7 +150,7 @@ class TrialUser:
 
 
 def read_reply(said: str) -> UserReply | str:
-    """What a user's reply says: a message, or how the conversation has ended; else what is wrong with the reply."""
+    """Parse a reply to a message or how the conversation has ended, or return what is wrong with it."""
     text = spoken(said.strip()).strip()
     fenced = _FENCE.fullmatch(text)
     try:
@@ -170,9 +170,9 @@ def read_reply(said: str) -> UserReply | str:
 
 
 def _conversation(user: SimulatedUser, transcript: Iterable[Message]) -> tuple[Message, ...]:
-    """The conversation as the user's model sees it: it is the assistant, and the agent is who writes to it.
+    """The conversation as the user's model sees it: the model is the assistant, and the agent is the user.
 
-    A function gets what was said as it stands.
+    A function gets the conversation with its original roles.
     """
     if user.function:
         return tuple(Message("user" if role == "user" else "assistant", text) for role, text in _exchanges(transcript))
@@ -190,7 +190,7 @@ def _conversation(user: SimulatedUser, transcript: Iterable[Message]) -> tuple[M
 
 
 def _exchanges(transcript: Iterable[Message]) -> Iterator[tuple[str, str]]:
-    """What both sides said, a text for each time that one of them spoke; calls of tools are not seen."""
+    """Yield (role, text) for each turn of either side, without tool calls."""
     role, texts = "", list[str]()
     for message in transcript:
         if message.role not in ("user", "assistant"):
@@ -205,9 +205,9 @@ def _exchanges(transcript: Iterable[Message]) -> Iterator[tuple[str, str]]:
 
 
 def user_target(trial: Trial, connections: Connections) -> Target:
-    """What gives the replies of a trial's user; they are kept and found like the target's answers."""
+    """Return the target that generates a user's replies, which are recorded and replayed like answers."""
     user, spec = trial.case.user, trial.user_model
-    assert user is not None  # noqa: S101  # as above
+    assert user is not None  # noqa: S101
     if spec is not None:
         return RecordedTarget(connections.target(spec), spec, connections.store, connections.unanswered)
     name = user.function.rpartition("/")[2]
@@ -217,13 +217,13 @@ def user_target(trial: Trial, connections: Connections) -> Target:
 
 
 class _FunctionUser:
-    """A function of the user's as the target that is asked for the next message."""
+    """A target that calls the function of a simulated user."""
 
     def __init__(self, user: SimulatedUser, name: str, executor: Executor) -> None:
         self._user, self._name, self._executor = user, name, executor
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """The reply that the function returns, as JSON."""
+        """Return the function's reply as JSON."""
         user, what = self._user, f"user '{self._name}'"
         file, _, name = user.function.rpartition(":")
         offered = {
@@ -250,4 +250,4 @@ class _FunctionUser:
         return TargetResponse(json.dumps(reply))
 
     async def close(self) -> None:
-        """Do nothing: the worker is the run's."""
+        """Do nothing; the worker belongs to the run."""

@@ -1,4 +1,4 @@
-"""Calls of the tools of one scripted server: checked, answered (by functions of users in a worker), and recorded."""
+"""Check, answer and record the calls of a scripted server's tools. Functions of users run in a worker."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from agentv.user_code.functions import arguments_for, plan_call
 
 STATE = "state"
 ARGUMENTS = "arguments"
-"""What a function may ask for beside its parameters: what earlier calls of the trial kept, and all arguments."""
+"""Further parameters that a function may have: the state kept by earlier calls of the trial, and all arguments."""
 RAISED = "target-raised"
 
 
 async def checked(tool: ScriptedTool, executor: Executor) -> Failure | None:
-    """Why the function of a tool cannot be called."""
+    """Return a Failure if the function of a tool cannot be called."""
     found = await executor.python(_call(tool, "check", {"parameters": list(tool.parameters)}))
     return found if isinstance(found, Raised) else None
 
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
-    """In a worker: refuse a function that asks for what no call offers.
+    """In a worker: raise if a function has parameters that calls do not provide.
 
     Raises:
-        ForeignError: it does.
+        ForeignError: it has such parameters.
     """
     plan_call(function, (*payload["parameters"], STATE, ARGUMENTS), ARGUMENTS)
 
@@ -43,10 +43,11 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
 async def called(
     tool: ScriptedTool, given: Mapping[str, Any], state: JsonObject, executor: Executor
 ) -> tuple[Json, JsonObject] | Failure:
-    """What a function gives, and the state that it leaves: what it changes counts only if it returns.
+    """Call the function of a tool. Its changes to the state count only if it returns.
 
     Returns:
-        A Failure `RAISED` for an exception, which is an answer to the agent; another code if the tool is broken.
+        The return value and the new state. A Failure with the code `RAISED` for an exception, which the agent gets as
+        an answer, or with another code if the tool is broken.
     """
     try:
         async with asyncio.timeout(CODE_TIMEOUT_S):
@@ -62,7 +63,7 @@ async def called(
 
 
 def call(function: Callable[..., Any], payload: Mapping[str, Any]) -> Any:
-    """In a worker: what a function returns, and the state that it leaves."""
+    """In a worker: call a function, and return its value and the new state."""
     given, state = payload["given"], payload["state"]
     value = function(**arguments_for(function, {**given, STATE: state, ARGUMENTS: dict(given)}, ARGUMENTS))
     return _awaited(value, state) if inspect.isawaitable(value) else (value, state)
@@ -84,7 +85,7 @@ MOST_BYTES = 64_000_000
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call gives. `error`: its message; `timed_out`: the client hears nothing else."""
+    """The result of a call: its value, or the message of its error. If `timed_out`, the client gets only a timeout."""
 
     value: Json = None
     error: str | None = None
@@ -95,15 +96,15 @@ class ToolCalls:
     """The tools of one server in one trial.
 
     Args:
-        server: as it is written.
+        server: definition of the server.
         executor: runs users' code.
-        began: when the trial began, by the clock of `time.monotonic`.
+        began: start of the trial, by `time.monotonic`.
 
     Attributes:
-        record: the calls so far, in their order.
-        state: what the functions kept.
-        listed: the agent has asked for the tools.
-        broken: why a function could not answer, such as its process died; None: each answered or raised.
+        record: the calls so far, in order.
+        state: the state that the functions keep.
+        listed: whether the agent has listed the tools.
+        broken: why a function could not answer, such as a crash of its process; None if all returned or raised.
     """
 
     def __init__(self, server: ScriptedServer, executor: Executor, began: float) -> None:
@@ -120,7 +121,7 @@ class ToolCalls:
         self.broken: Failure | None = None
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Result:
-        """Answer a call. Calls of one server are answered one after the other, so that they cannot tear the state."""
+        """Answer a call. Calls of one server run one at a time, so that they cannot corrupt the state."""
         async with self._one_at_a_time:
             self._bytes += len(json.dumps(arguments))
             if len(self.record) >= MOST_CALLS or self._bytes > MOST_BYTES:
@@ -164,7 +165,7 @@ class ToolCalls:
 
 
 def _wrong_argument(tool: ScriptedTool, arguments: Mapping[str, Any]) -> str | None:
-    """What is wrong with the arguments; None: nothing."""
+    """What is wrong with the arguments, or None."""
     from agentv.matching.json_schema import schema_from
 
     found = schema_from(dict(tool.schema)).errors(arguments)

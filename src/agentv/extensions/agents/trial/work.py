@@ -1,8 +1,9 @@
-"""Work of an agent: its workspace and its tools, from before its first call to after its grades (AGENTS.md section 2).
+"""An agent's work in one trial, from before its first call until after grading (AGENTS.md section 2).
 
-The way of a trial is: open the workspace, start the scripted tools, ask the target, end all that the agent started,
-compare, copy the hidden files in, grade, close. A trial whose answer is recorded has no workspace: what needs one is
-errored then, never passed. One whose model calls are recorded has, since its agent runs again.
+The steps of a trial are: open the workspace, start the scripted tools, call the target, end all processes that the
+agent started, compare the workspace with its baseline, copy the hidden files in, grade, close. A trial whose answer is
+recorded has no workspace, so assertions that need one err and never pass. A trial whose model calls are recorded has a
+workspace, since its agent runs again.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
-"""Failures of an agent that reached a limit, or its time."""
+"""Codes of failures of agents that reached a limit or timed out."""
 
 
 SHOWN_PATHS = 20
-"""Protected files that a check names."""
+"""Maximum number of changed protected files that are listed."""
 
 NO_WORKSPACE = Failure(
     "no-workspace", "the answer is recorded, and its workspace is not, so that protected files cannot be checked"
@@ -54,14 +55,14 @@ class AgentTrial(Struct):
     """The workspace and the tools of one trial.
 
     Attributes:
-        workspace: None: the case has none, or its answer is recorded.
-        servers: its scripted tools, or None.
-        changes: against the baseline, once the agent has ended.
-        trace: of all its calls so far.
-        gateway: where its agent calls its model; None: not through us.
-        spans: those that its target sends; None: it is not asked to.
-        logs: what its program printed.
-        solution_state: of its tools after the calls of the case's solution, if an assertion compares with it.
+        workspace: the workspace; None if the case has none or its answer is recorded.
+        servers: its scripted tools; None if it has none.
+        changes: changes since the baseline; None until the agent has ended.
+        trace: trace of all its calls so far.
+        gateway: gateway for the agent's model calls; None if they do not pass it.
+        spans: receiver of the target's spans; None if it is not asked to send any.
+        logs: file name → output of the agent's program.
+        solution_state: state of its tools after the calls of the case's solution, if an assertion compares with it.
     """
 
     trial: Trial
@@ -83,19 +84,19 @@ class AgentTrial(Struct):
 
     @property
     def runs_recorded(self) -> bool:
-        """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
+        """Whether model calls are recorded or replayed, so that the agent runs even if an answer is stored."""
         return self.gateway is not None and self.gateway.session.exchanges is not None
 
     @property
     def limits(self) -> WorkLimits:
-        """How much the agent may do: as its case says, else as its suite does."""
+        """The agent's limits: those of the case, else of the suite."""
         own, run = self.trial.case.limits, self.trial.suite.run
         turns = own.max_turns if own.max_turns is not None else run.max_turns
         calls = own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls
         return WorkLimits(turns, calls, own.on_limit or run.on_limit, self.trial.budget_usd)
 
     def request(self, request: TargetRequest) -> TargetRequest:
-        """What the target is asked, in the workspace."""
+        """Return the request with the trial's workspace, tools, limits, gateway and span receiver."""
         trial, servers = self.trial, self.servers
         limits = self.limits
         tools = servers.servers if servers is not None else ()
@@ -109,7 +110,7 @@ class AgentTrial(Struct):
             request = self.gateway.request(request)
         if self.spans is not None:
             request = replace(request, env={**request.env, **self.spans.env()})
-        if request.sandbox is not None and self.network == "loopback":  # by these ports the agent reaches us
+        if request.sandbox is not None and self.network == "loopback":  # ports by which the agent reaches agentv
             forwards = dict(servers.forwards) if servers is not None else {}
             gateway = request.gateway
             if gateway is not None and gateway.socket:
@@ -121,17 +122,17 @@ class AgentTrial(Struct):
         return request
 
     def seen(self, activity: AgentActivity) -> AgentActivity:
-        """What the agent reports of its work so far, with what the gateway counted."""
+        """Return the agent's reported progress, with the gateway's counts."""
         return activity if self.gateway is None else self.gateway.seen(activity)
 
     def counted(self, given: Given) -> Given:
-        """What a call gives, with what it took as the gateway counted it."""
+        """Return what a call gives, with the trace of its spans and its usage as counted by the gateway."""
         if self.spans is not None:
             given = self.spans.joined(given)
         return given if self.gateway is None else self.gateway.counted(given)
 
     def note(self, answer: TargetResponse | Failure) -> None:
-        """Take in what a call shows of the agent's work."""
+        """Add the logs and the trace of a call."""
         self._was_called = True
         response = answer.response if isinstance(answer, CallFailure) else answer
         if not isinstance(response, TargetResponse):
@@ -142,12 +143,12 @@ class AgentTrial(Struct):
             self.trace = response.trace if self.trace is None else _joined(self.trace, response.trace)
 
     def recall(self, kept: AgentWork | None) -> None:
-        """Take in what an earlier run kept of the agent's work; None: it kept nothing."""
+        """Restore the work that an earlier run kept, or None if it kept nothing."""
         self._kept = kept or _NOTHING_KEPT
         self.trace, self.changes = self._kept.trace, self._kept.changes
 
     async def finish(self) -> Failure | None:
-        """End the agent, and compare what it left with the baseline; why that is impossible."""
+        """End the agent, and collect its trace and changes. Return a Failure if they cannot be graded."""
         if self._finished:
             return None
         self._finished = True
@@ -177,7 +178,7 @@ class AgentTrial(Struct):
         return unusable or self._denied()
 
     def _denied(self) -> Failure | None:
-        """The failure of a trial in which a permission was denied and the agent changed nothing."""
+        """The Failure, with `on_denied: error`, of an agent that was denied a permission and changed nothing."""
         trace, changes = self.trace, self.changes
         if trace is None or changes is None or getattr(self.trial.target.settings, "on_denied", "grade") != "error":
             return None
@@ -195,7 +196,7 @@ class AgentTrial(Struct):
             await target.end_session(asked)
 
     def context(self, context: AssertionContext) -> AssertionContext:
-        """What assertions see, with the work of an agent that has ended; before, they see nothing of it."""
+        """Return the context for assertions, which includes the agent's work once it has ended."""
         if not self._finished:
             return context
         workspace = self.workspace if self.changes is not None else None
@@ -218,9 +219,9 @@ class AgentTrial(Struct):
         return self._kept.tool_state if self._kept is not None else None
 
     def _messages(self, context: AssertionContext) -> tuple[Message, ...]:
-        """The transcript, with the calls that our tools saw in place of those that the agent reports."""
+        """The transcript, with the recorded calls of scripted tools in place of the reported ones."""
         if self._kept is not None and self.trial.case.tools and context.has_transcript and self.trace is None:
-            return ()  # what the agent says of its calls is no evidence of them
+            return ()  # the agent's own report of its calls is no evidence
         serves, has_transcript = self.servers is not None, self._has_transcript
         if self._kept is not None:
             serves, has_transcript = bool(self.trial.case.tools), context.has_transcript
@@ -230,7 +231,7 @@ class AgentTrial(Struct):
         return tuple(one for one in messages_of(self.trace) if with_user or one.role != "user")
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
-        """The limit that the agent passed, though nothing ended it."""
+        """Return a Failure if the agent exceeded a limit without being stopped, or if that is unknown."""
         limits, messages = self.limits, answer.messages
         recorded = len(self.servers.calls()) if self.servers is not None else 0
         counted = len(self.gateway.session.usages()) if self.gateway is not None else None
@@ -249,11 +250,11 @@ class AgentTrial(Struct):
 
     @property
     def grades_at_limits(self) -> bool:
-        """Whether a trial whose agent reached a limit is graded all the same."""
+        """Whether a trial whose agent reached a limit is still graded."""
         return self.limits.on_limit == "grade"
 
     def limited(self, answer: Failure) -> TargetResponse | Failure:
-        """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is."""
+        """Convert the Failure of an agent at a limit to `agent-limit`, or to an answer if its work is still graded."""
         if answer.code not in _LIMIT_CODES:
             return answer
         if self.grades_at_limits:
@@ -266,7 +267,7 @@ class AgentTrial(Struct):
         return Failure("agent-limit", message)
 
     def judged(self, result: TrialResult) -> TrialResult:
-        """The result as the workspace lets it stand: whoever changed protected files has failed."""
+        """Return the result, failed if the agent changed protected files, and errored if that is unknown."""
         spec = self.trial.case.workspace
         unknown = self.workspace is None and self.changes is None
         if spec is not None and spec.protected and unknown and result.status in ("passed", "failed"):
@@ -282,7 +283,7 @@ class AgentTrial(Struct):
         return structs.replace(result, status="failed", score=0.0, error=None, scores=(*result.scores, score))
 
     async def close(self, result: TrialResult) -> TrialResult:
-        """End the tools, and remove the workspace or keep it; the result with the work."""
+        """End the tools, remove or keep the workspace, and return the result with the agent's work."""
         self._closed = True
         if self.gateway is not None and self._was_called:
             await self.gateway.session.close()
@@ -308,22 +309,22 @@ class AgentTrial(Struct):
 
     @property
     def network(self) -> Network:
-        """The network of the agent: what is in no sandbox has that of the host."""
+        """The agent's network: that of its sandbox, or the host's if it is not in one."""
         return self.workspace.sandbox.network if self.workspace is not None and self._is_confined else "host"
 
     @property
     def _is_confined(self) -> bool:
-        """Whether the sandbox holds the agent: code in this process, and servers, are in none."""
+        """Whether the agent runs in the sandbox. Code in this process and servers do not."""
         return bool(getattr(self.trial.target.settings, "confined", False))
 
     def _sandbox(self) -> SandboxName | None:
-        """What confined the agent."""
+        """The sandbox of the agent, or None if it is unknown."""
         if self.workspace is None:
             return self._kept.sandbox if self._kept is not None else None
         return self.workspace.sandbox.name if self._is_confined else "none"
 
     async def discard(self) -> None:
-        """Close what is not closed yet: the trial was broken off."""
+        """Close a trial that was interrupted, unless it is closed already."""
         if not self._closed:
             self._closed = True
             await _whole(self._close(keep=False))
@@ -343,7 +344,7 @@ class AgentTrial(Struct):
 
 
 def _joined(first: Trace, second: Trace) -> Trace:
-    """The traces of two turns of one session, as one."""
+    """Join the traces of two turns of one session."""
     known = [one for one in (first.duration_ms, second.duration_ms) if one is not None]
     begun = first.duration_ms or max((step.started_ms or 0.0 for step in first.steps), default=0.0)
     later = []
@@ -358,14 +359,14 @@ def _joined(first: Trace, second: Trace) -> Trace:
 
 
 class _ProtectedFiles(Struct, frozen=True):
-    """What a changed protected file is graded by."""
+    """Stands for an assertion in the score of changed protected files."""
 
     def label(self) -> str:
         return ""
 
 
 async def _whole(closing: Awaitable[str | Failure | None]) -> str | Failure | None:
-    """Wait for something that must not be left half done, even where this task is cancelled meanwhile."""
+    """Await a cleanup that must be completed even if this task is cancelled meanwhile."""
     task = asyncio.ensure_future(closing)
     try:
         return await asyncio.shield(task)

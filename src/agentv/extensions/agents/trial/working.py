@@ -1,6 +1,6 @@
-"""The agents that are working in a run, a line each.
+"""Progress of the agents that are working in a run, one line per agent.
 
-Names of tools come from agents, and names of cases from files: none of them steers the terminal, however long it is.
+Names of tools come from agents, and names of cases from files. They are escaped and cut before they are shown.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from agentv.model.values.trace import AgentActivity
 from agentv.reports.text import cells, fitted, one_line
 
 LISTED = 3
-"""Agents that a line of a log names."""
+"""Maximum number of agents in a log line."""
 
 _LONGEST = 100
-"""Characters of a name that are looked at."""
+"""Maximum number of characters of a name that are used."""
 
 _LOG_NAME = 40
-"""Columns of a name."""
+"""Maximum width of a name, in columns."""
 
 
 class AgentsView:
-    """The agents of a run, in the order in which they began.
+    """The working agents of a run, in the order in which they started.
 
     Args:
-        clock: seconds from some fixed point.
+        clock: returns seconds since a fixed point in time.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._began: dict[str, float] = {}
-        self._working: dict[str, tuple[AgentProgress, AgentActivity, float]] = {}  # and when it was first asked
+        self._working: dict[str, tuple[AgentProgress, AgentActivity, float]] = {}  # with its start time
         self._targets: set[str] = set()
 
     def take(self, progress: AgentProgress) -> None:
-        """Take in what an agent reports."""
+        """Update the progress of an agent, or remove an agent that has ended."""
         self._targets.add(progress.target)
         if progress.activity is None:
             self._working.pop(progress.key, None)
@@ -45,11 +45,11 @@ class AgentsView:
         self._working[progress.key] = (progress, progress.activity, began)
 
     def __len__(self) -> int:
-        """How many are working."""
+        """Number of working agents."""
         return len(self._working)
 
     def lines(self, width: int, most: int) -> list[str]:
-        """At most so many lines of so many columns; the last one counts those that have none."""
+        """Return at most `most` lines of `width` columns. The last one counts the agents without a line."""
         working = list(self._working.values())
         if most < 1 or not working:
             return []
@@ -59,7 +59,7 @@ class AgentsView:
         return [*found, fitted(f"  and {plural(more, 'more agent')}", width)] if more else found
 
     def log_line(self) -> str:
-        """What the first of them do, for a log: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
+        """A log line for the first agents: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
         working = list(self._working.values())
         parts = [self._said(*one) for one in working[:LISTED]]
         more = len(working) - LISTED
@@ -76,7 +76,7 @@ class AgentsView:
         return f"{self._name(progress)}: {', '.join(filter(None, words))}"
 
     def _name(self, progress: AgentProgress) -> str:
-        """The case, and what tells its trial from others of it: of a long case, its end gives way."""
+        """The case and what distinguishes its trial from its others. A long case id is cut at its end."""
         rest = ""
         if progress.prompt_id is not None:
             rest += f" with {one_line(progress.prompt_id, _LONGEST)}"
@@ -90,7 +90,7 @@ class AgentsView:
 
 
 def tokens(number: int) -> str:
-    """`950 tokens`, `12.3k tokens`, `1.2M tokens`."""
+    """Format a number of tokens: `950 tokens`, `12.3k tokens`, `1.2M tokens`."""
     if number < 1000:
         return plural(number, "token")
     shown, unit = (number / 1e3, "k") if number < 999_950 else (number / 1e6, "M")

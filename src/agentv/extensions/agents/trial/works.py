@@ -1,4 +1,4 @@
-"""The works of a run's trials, and the opening of each: its workspace, its tools, its gateway."""
+"""Set up the agent's work in each trial of a run: its workspace, tools and gateway."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class RunWorks:
-    """The works of a run's trials, an `agentv.work_ports.TrialWorks`; the first that needs a part loads it.
+    """Opens the agents' work of a run's trials (an `agentv.work_ports.TrialWorks`). Its parts are created on first use.
 
     Attributes:
-        failures: what failed after the last trial.
+        failures: failures after the last trial, such as those of hooks.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -44,21 +44,21 @@ class RunWorks:
 
     @cached_property
     def workspaces(self) -> LocalWorkspaces:
-        """Makes workspaces."""
+        """The run's workspaces."""
         from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
         return LocalWorkspaces(self._connections.workspace_settings())
 
     @cached_property
     def gateway(self) -> LocalGateway:
-        """Between agents and their models."""
+        """The run's gateway between agents and their models."""
         from agentv.extensions.agents.gateway.server import LocalGateway
 
         connections = self._connections
         return LocalGateway(connections.throttle, connections.answers.spending, connections.clock.monotonic)
 
     async def open(self, trial: Trial) -> TrialWork | Failure:
-        """The workspace and the tools of a trial, neither if its answer is recorded; why they cannot be had."""
+        """Set up a trial's work, or return a Failure. It is empty if the trial's answer is recorded."""
         work = AgentTrial(trial, self._connections)
         exchanges = exchanges_of(trial, self._connections.answers.exchanges)
         if isinstance(exchanges, Failure):
@@ -79,7 +79,7 @@ class RunWorks:
         return work
 
     async def _filled(self, work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
-        """Give a work its workspace, tools, session of the gateway, and receiver of spans; why one cannot be had."""
+        """Set up workspace, tools, gateway session and span receiver. Return a Failure if one cannot be."""
         trial, home = work.trial, ""
         if trial.case.workspace is not None:
             opened = await self._workspace(trial, trial.case.workspace)
@@ -93,7 +93,7 @@ class RunWorks:
             if isinstance(servers, Failure):
                 return servers
             work.servers = servers
-        # an agent with a network of its own shares this directory with us
+        # an agent with a network of its own reaches agentv by sockets in this directory
         apart = home if work.network != "host" else ""
         if trial.target.upstream is not None:
             session = await self.gateway.open(trial, trial.target.upstream, apart, exchanges)
@@ -105,7 +105,7 @@ class RunWorks:
         wanted = getattr(trial.target.settings, "otel", False)
         if wanted is False:
             return None
-        # a server sends to the usual port, unless its author chose another
+        # a server sends to the default port, unless another is configured
         usual = 0 if getattr(trial.target.settings, "confined", False) else DEFAULT_PORT
         port, socket = usual if wanted is True else wanted, str(Path(apart, SOCKET)) if apart else ""
         spans = await self._receivers.open(port, socket)
@@ -115,13 +115,13 @@ class RunWorks:
         return None
 
     async def _workspace(self, trial: Trial, spec: WorkspaceSpec) -> Workspace | Failure:
-        """A new workspace, in the HOME that the target asks for."""
+        """Open a workspace, with the HOME that the target asks for."""
         spec, home = _with_facts(spec, trial), getattr(trial.target.settings, "home", None)
         spec = spec if home is None else replace(spec, home=home)
         return await self.workspaces.open(spec, trial.variant, trial.suite.own_env)
 
     def user(self, trial: Trial) -> ConversationUser:
-        """Who talks with the target in a trial of a case with `user`."""
+        """Return the simulated user of a trial of a case with `user`."""
         from agentv.extensions.agents.trial.simulated_user import TrialUser, user_target
 
         return TrialUser(trial, user_target(trial, self._connections))
@@ -139,15 +139,15 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 def exchanges_of(trial: Trial, exchanges: ModelExchanges | None) -> TrialExchanges | Failure | None:
-    """The recording of a trial's model calls, to write or to replay, or why it cannot be replayed, or None."""
+    """Return the recording of a trial's model calls, a Failure if it cannot be replayed, or None without one."""
     if trial.target.upstream is None or exchanges is None:
         return None
-    cassette = cast("CassetteExchanges", exchanges)  # as this extension registers it for that port
+    cassette = cast("CassetteExchanges", exchanges)  # the class that this extension registers
     return cassette.open(recorded_call(trial))
 
 
 def recorded_call(trial: Trial) -> Call:
-    """The first call of a trial; its key covers all turns, since one agent's session answers them all."""
+    """Return the first call of a trial. Its key covers all turns, since one agent session answers them all."""
     request = first_request(trial)
     key = call_key(trial.target, request)
     if trial.case.turns:
@@ -157,7 +157,7 @@ def recorded_call(trial: Trial) -> Call:
 
 
 def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> dict[str, str]:
-    """What is new for each trial → what stands for it in prompts that are compared, and in replies that are kept."""
+    """Text that differs for each trial → its placeholder in compared prompts and recorded replies."""
     texts = {token: "[token]", trial.suite.root: "[repository]"}
     if workspace is not None:
         path, home = workspace.path, workspace.sandbox.home
@@ -168,7 +168,7 @@ def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> di
 
 
 def _with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
-    """The workspace whose hooks get the facts of a trial on stdin."""
+    """Return the spec with the facts of a trial in its hooks' stdin."""
     hooks = spec.hooks
     if not any(command.stdin for command in (*hooks.before_each, *hooks.after_each)):
         return spec
@@ -186,7 +186,7 @@ def _with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
 
 
 def _uncounted(trial: Trial) -> Failure | None:
-    """Why a budget of the trial could not be enforced, or faults of its target not be injected."""
+    """Return a Failure if the trial has a budget or faults that need the gateway, but its model calls bypass it."""
     target = trial.target
     if target.upstream is not None or getattr(target.settings, "free", False):
         return None
