@@ -113,12 +113,12 @@ def _unnamed(context: AssertionContext) -> tuple[str, ...]:
 def used_skills(
     context: AssertionContext, calls: Sequence[ToolCall] | None, known: Sequence[str] = ()
 ) -> list[str] | None:
-    """The used skills in order; None if they are unknown.
+    """Return the skills that the agent used, in order, or None if they are unknown.
 
     Args:
-        context: of the trial.
+        context: context of the trial.
         calls: the tool calls; None if they are not all known.
-        known: all skills, for patterns: `cat skills/*/SKILL.md` used those that match.
+        known: all skills; a pattern in `cat skills/*/SKILL.md` stands for those that match.
     """
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
     listed = reported if isinstance(reported, Sequence) and not isinstance(reported, str) else None

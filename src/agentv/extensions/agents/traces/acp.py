@@ -341,7 +341,7 @@ class AcpCall:
         return tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
 
     def step(self, *, cancelled: bool) -> ToolCallStep:
-        """Return the call as a step of the trace. If `cancelled`, an unfinished call was cancelled."""
+        """Return the call as a step of the trace. If `cancelled`, this is the status of an unfinished call."""
         failed, (name, native), given = self.status == "failed", self.names, self.raw_input
         said = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
         known = self.started_ms is not None and self.ended_ms is not None
@@ -457,7 +457,7 @@ class AcpSteps:
         return next((one.text for one in said if one.texts), "")
 
     def steps(self, *, cancelled: bool) -> tuple[Step, ...]:
-        """Return all steps so far. If `cancelled`, unfinished calls were cancelled."""
+        """Return all steps so far. If `cancelled`, this is the status of unfinished calls."""
         open_ = (AcpMessage, AcpCall)
         return tuple(one.step(cancelled=cancelled) if isinstance(one, open_) else one for one in self.parts)
 

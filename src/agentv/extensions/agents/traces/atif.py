@@ -1,4 +1,4 @@
-"""ATIF, Harbor's Agent Trajectory Interchange Format, versions 1.0 to 1.8.
+"""Convert traces from and to ATIF, Harbor's Agent Trajectory Interchange Format, versions 1.0 to 1.8.
 
 Source: https://harborframework.com/docs/trajectory-format.
 """

@@ -98,7 +98,7 @@ def _from_protobuf(data: bytes) -> Any | Failure:
 
 
 def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
-    """Return the document with its ids converted, as OTLP's JSON has them in hexadecimal and protobuf's in base64."""
+    """Return the document with its ids converted: OTLP's JSON has them in hexadecimal, protobuf's in base64."""
     if isinstance(document, list):
         return [with_ids(one, spelled) for one in document]
     if not isinstance(document, Mapping):

@@ -38,8 +38,8 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
     """Merge the recorded calls into the agent's trace.
 
     A recorded call replaces the agent's report of it, in the same place. A recorded call that the agent does not report
-    keeps its place among the recorded ones. A reported call that was never recorded is named in the metadata. It is left
-    out, or kept under another name if the agent says that it failed, which is an error of the agent and no call of the
+    keeps its place among the recorded ones. A reported call that was never recorded is named in the metadata. It is
+    left out, or kept under another name if the agent says that it failed, as an error of the agent and no call of the
     tool.
 
     Args:

@@ -147,7 +147,7 @@ class SessionRecorder:
         self._steps.append(step)
 
     def usage_row(self, model: str, row: Json) -> None:
-        """Add a model call, with token counts under the names of any known API."""
+        """Add a model call, with the token counts of a usage object of any known API."""
         self.usage(model, tokens_of(row))
 
     def ended_in_error(self, error: str, model: str = "") -> None:
