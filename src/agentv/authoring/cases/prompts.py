@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from glob import has_magic
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -409,7 +410,7 @@ class _PromptReader(Struct):
 
     def _of_text(self, path: str, text: str) -> Iterator[Node]:
         """Yield the text of a file. A `.txt` file may contain several prompts."""
-        lines = text.splitlines()
+        lines = [line.removesuffix("\n") for line in StringIO(text, newline=None)]  # U+2028 ends no line
         ends = [number for number, line in enumerate(lines) if path.endswith(".txt") and line.strip() == SEPARATOR]
         for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, len(lines)], strict=True):
             part = "\n".join(lines[begin:end]).strip()

@@ -185,7 +185,7 @@ def _entry_for(table: Any, name: str) -> Any:
         return table if name == "." else None
     if name in table:
         return table[name]
-    for key, value in table.items():
+    for key, value in sorted(table.items(), key=lambda item: -item[0].find("*")):  # the longest prefix wins
         before, star, after = key.partition("*")
         if star and name.startswith(before) and name.endswith(after) and len(name) >= len(before) + len(after):
             return _with_star(value, name[len(before) : len(name) - len(after)])

@@ -141,6 +141,7 @@ def _split(line: str) -> list[str]:
     """The words and operators of a shell command line."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
+    lexer.commenters = ""  # shlex would also take the `#` within a word for a comment
     try:
         return list(lexer)
     except ValueError:

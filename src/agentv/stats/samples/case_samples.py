@@ -41,7 +41,7 @@ class SamplesTally(Struct):
     """Totals over the samples of cases. Only a bounded number of cases is kept."""
 
     _pairs: Counter[tuple[int, int]] = field(default_factory=Counter)
-    _clusters: dict[int, tuple[tuple[int, int], ...]] = {}
+    _clusters: dict[int, list[tuple[int, int]]] = {}
     _listed: list[CaseSamples] = []
 
     def add(self, case: CaseSamples, cluster: int) -> None:
@@ -50,7 +50,7 @@ class SamplesTally(Struct):
             return
         pair = (case.judged, case.passed)
         self._pairs[pair] += 1
-        self._clusters[cluster] = (*self._clusters.get(cluster, ()), pair)
+        self._clusters.setdefault(cluster, []).append(pair)
         self._listed.append(case)
         if len(self._listed) > 2 * LISTED:
             self._drop_excess()

@@ -122,6 +122,11 @@ def test_places_count_in_the_file():
     assert [astuple(span_of(section.text.at))[1:] for section in found] == [(3, 1, 3, 12), (5, 7, 6, 4)]
 
 
+def test_only_line_ends_end_the_lines_of_a_prompt(tmp_path):
+    suite = suite_of(tmp_path, f"target: echo\nprompts: [p.txt]\n{CASES}", {"p.txt": "a\u2028b\fc {{ text }}"})
+    assert "a\u2028b\fc" in suite.cases[0].input[0].content
+
+
 def test_a_long_prompt_of_tags_is_read_at_once():
     for text in ("<user>\n" * 20_000, "<user> x\n" * 20_000 + "<system>\na\n</system>\n"):
         _, report = sectioned(text)

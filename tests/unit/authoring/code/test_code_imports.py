@@ -81,6 +81,7 @@ def test_an_edit_of_what_is_imported_and_a_module_that_comes_later_change_the_ke
         Command(shell="cd checks/pkg; cd ..; python3 c.py|tee log"),
         Command(("python3", "-m", "checks.c")),
         Command(shell="(python3 -mchecks.c)"),
+        Command(shell="echo a#b && python3 checks/c.py"),
         Command(("grade", "--with=checks/c.py")),
     ],
     ids=str,
@@ -98,7 +99,7 @@ def test_a_line_that_is_no_shells_and_a_word_without_end_are_read_as_far_as_they
 
 CONFIG = """{
   // where things lie
-  "compilerOptions": {"paths": {"@lib/*": ["./src/lib/*"],},},
+  "compilerOptions": {"paths": {"*": ["./plug/*"], "@lib/*": ["./src/lib/*"],},},
 }"""
 FILES = {
     "packages/lib/package.json": json.dumps(

@@ -178,7 +178,9 @@ def _expression(pattern: str) -> str:
     """A glob pattern as a regular expression. Only `**` matches a `/`."""
     forms = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]*\])", pattern)
-    return "".join(forms.get(one) or (one if one.startswith("[") else re.escape(one)) for one in pieces if one)
+    return "".join(
+        forms.get(one) or (one.replace("[!", "[^") if one.startswith("[") else re.escape(one)) for one in pieces if one
+    )
 
 
 def _by_name(files: Sequence[str]) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ with the same name.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from inspect import cleandoc
@@ -66,8 +67,13 @@ def _module(node: Scalar, reading: Reading) -> tuple[MapNode, JsonObject] | None
         names = [name.id for name in one.targets if isinstance(name, ast.Name)] if isinstance(one, ast.Assign) else []
         if isinstance(one, ast.Assign) and _STATE in names:
             try:
-                state = ast.literal_eval(one.value)
+                written = ast.literal_eval(one.value)
+                json.dumps(written)
             except (ValueError, TypeError):
+                written = None
+            if isinstance(written, dict):
+                state = written
+            else:
                 reading.report.error("bad-value", node, f"'{_STATE}' of '{node.text}' must be a literal object of JSON")
                 return None
     made = node_of(tools, node.at)

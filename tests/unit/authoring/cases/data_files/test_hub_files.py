@@ -136,6 +136,8 @@ def test_splits_by_the_names_of_files():
     several = {"configs": [{"config_name": "x", "data_files": "x.csv"}, {"config_name": "y", "data_files": "y.csv"}]}
     with pytest.raises(HubError, match="has several subsets: x, y"):
         splits(["x.csv", "y.csv"], "hf://a/b/train", several)
+    negated = {"configs": [{"config_name": "x", "data_files": "[!t]*.csv"}]}
+    assert splits(["train.csv", "x.csv"], "hf://a/b/train", negated) == ["x.csv"]
     with pytest.raises(HubError, match="has none of the formats"):
         splits(["x.txt"], "hf://a/b/train", {"configs": [{"config_name": "x", "data_files": "x.txt"}]})
     with pytest.raises(HubError, match="is no pattern"):

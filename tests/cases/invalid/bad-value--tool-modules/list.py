@@ -1,0 +1,4 @@
+STATE = ["paid"]
+
+
+def refund(order_id: str): ...

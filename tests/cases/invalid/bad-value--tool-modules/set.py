@@ -1,0 +1,4 @@
+STATE = {"paid": {"A-42"}}
+
+
+def refund(order_id: str): ...
