@@ -502,11 +502,11 @@ def _comma_hint(key: str, mapping: MapNode) -> str | None:
     if (alone.line, alone.column) != (own.end_line, own.end_column):
         return None  # it has a value, or a colon without one
     names = list(mapping.keys)
-    before = names[names.index(key) - 1]
-    text = mapping.items.get(before)
-    if before == key or not isinstance(text, Scalar) or not isinstance(text.value, str):
+    place = names.index(key)
+    text = mapping.items.get(names[place - 1]) if place else None
+    if not isinstance(text, Scalar) or not isinstance(text.value, str):
         return None
-    return f"quote the value of '{before}': inside {{ }}, a comma ends an unquoted text"
+    return f"quote the value of '{names[place - 1]}': inside {{ }}, a comma ends an unquoted text"
 
 
 def _foreign_hint(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
