@@ -115,7 +115,7 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
         reading = _with_preprocessors(authored.preprocessors, reading)
     language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
     scope = structs.replace(reading.scope, language=language)
-    reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
+    reading = replace(reading, scope=scope, given=_default_options(authored, span_of(root.at)))
     run = _run(authored, request.cluster or authored.cluster, config, reading)
     registry.retry = run.retry or registry.retry
     defaults = read_defaults(authored, root, request.variables, reading, replaces="evalcases" in written.keys)
@@ -221,7 +221,7 @@ def _threshold(
     return of_suite, node.at if node is not None else None
 
 
-def _options_of_types(authored: AuthoredSuite, at: Place) -> dict[str, dict[str, Node]]:
+def _default_options(authored: AuthoredSuite, at: Place) -> dict[str, dict[str, Node]]:
     """Assertion type → options for the suite's assertions that do not set them."""
     made: dict[str, dict[str, Node]] = {}
     if authored.regex != "python":

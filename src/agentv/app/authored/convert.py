@@ -285,9 +285,9 @@ def _csv(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
     if path.suffix != _ROWS:
         raise UsageError(f"{path} must end in {_ROWS}")
     table = csv_table(authored.head, authored.cases)
-    if table.unsaid:
-        lines = [f"case '{case}': '{key}' has no form in a row" for case, key in table.unsaid]
-        count = len({case for case, _ in table.unsaid})
+    if table.unsupported:
+        lines = [f"case '{case}': '{key}' has no form in a row" for case, key in table.unsupported]
+        count = len({case for case, _ in table.unsupported})
         raise UsageError(f"{plural(count, 'case')} cannot be written as rows; nothing was written", "\n  ".join(lines))
     return {path: table.text, path.with_suffix(".yaml"): yaml_text(table.head)}
 

@@ -80,7 +80,7 @@ class AssertionReader:
             else:
                 valid = False
         if sentences:
-            entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
+            entry = self.rubric_entry(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
             judged = entry and replace(entry, settings=replace(entry.settings, weight=float(len(sentences))))
             valid = valid and judged is not None
             found[place:place] = [judged] if judged is not None else []
@@ -88,7 +88,7 @@ class AssertionReader:
             raise RuntimeError(f"an entry was dropped: {span_of(node.at)}")
         return Result(tuple(found), valid)
 
-    def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
+    def rubric_entry(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
         """An llm-rubric with a text or a list as its value, or with the case's criteria if `node` is None."""
         pairs: dict[str, Node] = {} if node is None else {"value": node}
         extra = _RUBRICS if isinstance(node, ListNode) else EXTRA_KEYS

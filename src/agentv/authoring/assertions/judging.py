@@ -56,10 +56,10 @@ class Judging(Struct):
         of_cases: judge → a case's own target that names this judge.
         keyless: cases' own judges that lack a key, by name.
         needed: whether an entry needs a judge.
-        question: the first case that calls the judge instead of a target.
+        calling_case: the first case that calls the judge itself, such as instead of a target.
         comparing: (why the answers cannot be compared, or None; whether the case has its own target) → the first such
             entry that compares answers.
-        indifferent: types of assertions that need no model, and need not be checked again.
+        need_no_model: types of assertions that need no model, and need not be checked again.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
@@ -68,14 +68,19 @@ class Judging(Struct):
     of_cases: dict[str, str] = field(default_factory=dict)
     keyless: dict[str, TargetSpec] = field(default_factory=dict)
     needed: bool = False
-    question: Span | None = None
+    calling_case: Span | None = None
     comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
-    _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
-    _looking: dict[tuple[str | None, int, int], _Unnamed] = field(default_factory=dict)
-    indifferent: set[type] = field(default_factory=set)
+    _needing_embedder: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
+    _needing_agent: dict[tuple[str | None, int, int], _Unnamed] = field(default_factory=dict)
+    need_no_model: set[type] = field(default_factory=set)
 
-    def look(
-        self, entry: AssertionEntry, *, target: TargetSpec | None, judge: TargetSpec | None, alone: str | None = None
+    def add_entry(
+        self,
+        entry: AssertionEntry,
+        *,
+        target: TargetSpec | None,
+        judge: TargetSpec | None,
+        why_alone: str | None = None,
     ) -> None:
         """Record what an entry needs.
 
@@ -83,21 +88,21 @@ class Judging(Struct):
             entry: an entry of a case.
             target: the case's own target, if any.
             judge: the case's own judge, if any.
-            alone: why its answer cannot be compared with others, such as that the case has turns; None if it can.
+            why_alone: why its answer cannot be compared with others, such as that the case has turns; None if it can.
         """
         kind = type(entry.assertion)
         flags = (getattr(kind, flag, False) is not False for flag in ("needs_judge", "needs_embedder"))
         if not any(flags) and not hasattr(kind, "assert_"):
-            self.indifferent.add(kind)
+            self.need_no_model.add(kind)
             return
         inner = entry.inner
         for child in inner:
             child = child if child.span is not None else structs.replace(child, span=entry.span)  # noqa: PLW2901
-            self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
+            self.add_entry(child, target=target, judge=judge, why_alone=why_alone or "inside an assert-set")
         if inner:
             return
         if getattr(kind, "compares", False):
-            self.comparing.setdefault((alone, target is not None), entry)
+            self.comparing.setdefault((why_alone, target is not None), entry)
         if judges(entry):
             self.needed = True
             if not _note(entry, "judge", self.named):
@@ -105,24 +110,24 @@ class Judging(Struct):
                 self.unnamed = self.unnamed if named else self.unnamed or entry.span
         if getattr(kind, "needs_agent", False):
             key = (getattr(entry.assertion, "judge", None), id(target), id(judge))
-            self._looking.setdefault(key, _Unnamed(entry.span, target, judge))
+            self._needing_agent.setdefault(key, _Unnamed(entry.span, target, judge))
         if getattr(entry.assertion, "needs_embedder", False) and not _note(entry, "embedder", self.embedders):
-            self._embedding.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
+            self._needing_embedder.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
 
-    def ask(self, span: Span) -> None:
-        """Record a case that calls the judge instead of a target."""
+    def need_judge(self, span: Span) -> None:
+        """Record a case that itself calls the judge in effect, such as instead of a target."""
         self.needed = True
-        self.question = self.question or span
+        self.calling_case = self.calling_case or span
 
     @property
     def _nameless(self) -> Span | None:
         """Position of an entry or case that needs the judge of the suite, target or project, or None."""
-        return self.unnamed or self.question
+        return self.unnamed or self.calling_case
 
     @property
     def asks_suite(self) -> bool:
         """Whether something needs the judge or embedder that the suite, its target or the project names."""
-        return self._nameless is not None or bool(self._embedding)
+        return self._nameless is not None or bool(self._needing_embedder)
 
     def resolve(
         self, suite: Suite, registry: TargetRegistry, reading: Reading, *, nameless: Severity | None
@@ -157,7 +162,7 @@ class Judging(Struct):
         for own in used.keys() & names:
             reading.report.warning("judge-is-target", used[own], f"'{own}' grades its own answers")
         self._refuse(suite, specs, wanted, reading)
-        for (name, *_), one in self._looking.items():
+        for (name, *_), one in self._needing_agent.items():
             for target in (one.target,) if one.target is not None else suite.targets or (None,):
                 of_target = specs.get(target.judge) if target is not None and target.judge else None
                 named = suite.forced_judge or (specs.get(name) if name else None) or one.judge
@@ -214,7 +219,7 @@ class Judging(Struct):
         self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading, severity: Severity = "error"
     ) -> None:
         """Report entries that need a target that computes embeddings but have none. `specs`: result of `resolve`."""
-        for one in self._embedding.values():
+        for one in self._needing_embedder.values():
             for target in (one.target,) if one.target is not None else suite.targets:
                 of_target = specs.get(target.judge) if target.judge else None
                 judge = suite.forced_judge or one.judge or suite.judge or of_target or suite.default_judge
@@ -227,19 +232,19 @@ class Judging(Struct):
                     reading.report.add(Diagnostic("no-embedder", message, one.span, severity, notes=notes))
                     break
 
-    def need_comparison_group(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
+    def need_comparison_group(self, suite: Suite, reading: Reading, *, for_run: bool, targets_win: bool) -> None:
         """Report entries that compare answers although there is only one answer, or comparing is not supported.
 
         Args:
             suite: the suite with its targets and prompts.
             reading: context of the suite.
             for_run: the suite's targets are the ones that will be called.
-            flagged: the suite's targets override those of cases.
+            targets_win: the suite's targets override those of cases.
         """
-        for (alone, own_target), entry in self.comparing.items():
-            targets = 1 if own_target and not flagged else len(suite.targets)
-            if alone is not None:
-                message = f"'{entry.type}' {alone} is recognized but not supported yet"
+        for (why_alone, own_target), entry in self.comparing.items():
+            targets = 1 if own_target and not targets_win else len(suite.targets)
+            if why_alone is not None:
+                message = f"'{entry.type}' {why_alone} is recognized but not supported yet"
                 reading.report.error("not-yet", entry.span, message)
             elif for_run and 0 < targets * max(1, len(suite.prompts)) * max(1, len(suite.variants)) < _FEWEST:
                 message = (
@@ -251,7 +256,7 @@ class Judging(Struct):
     def used(self, suite: Suite, judges: Mapping[str, TargetSpec]) -> Iterator[TargetSpec]:
         """The judges and embedders that the suite's assertions will call. `judges`: result of `resolve`."""
         yield from (judges[name] for name in self.embedders if name in judges)
-        embedded = bool(self._embedding) and not all(target.embeds for target in suite.targets)
+        embedded = bool(self._needing_embedder) and not all(target.embeds for target in suite.targets)
         if not self.needed and not embedded:
             return
         if suite.forced_judge is not None:
@@ -275,9 +280,9 @@ class Judging(Struct):
                 reading.report.error("no-embedder", wanted[name], message, notes=PASTE_EMBEDDER.splitlines())
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         targets = (*suite.targets, *((chosen,) if self._nameless is not None else ()))
-        mute = {spec.name for spec in targets if spec is not None and not _answers(spec)}
+        embed_only = {spec.name for spec in targets if spec is not None and not _answers(spec)}
         named = {name for name in self.named.keys() & specs.keys() if not _answers(specs[name])}
-        for name in sorted(mute | named):
+        for name in sorted(embed_only | named):
             message = f"'{name}' only computes embeddings: use it as an 'embedder', not as a target or judge"
             reading.report.error("bad-value", wanted.get(name) or suite.span, message)
 

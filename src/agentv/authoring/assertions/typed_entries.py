@@ -29,7 +29,7 @@ AnyType = AssertionType | OpenAssertionType
 
 _ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' some of its entries reach"
 _RUBRIC = "write what the answer must fulfil as a sentence for the judge: llm-rubric: …"
-_OF_OTHERS = {
+_UNKNOWN_TYPE_HINTS = {
     **dict.fromkeys(("and", "all", "all-of"), _ALL),
     **dict.fromkeys(("or", "any", "any-of"), _ANY),
     "not": "write 'not-' before a type, or 'negate: true' next to it",
@@ -64,13 +64,13 @@ class NamedType(NamedTuple):
         type: None if no type has this name.
         inverted: whether the name starts with `not-`.
         schema: the declared options; None for a custom type.
-        better: the canonical name, if this is an older spelling; otherwise None.
+        canonical: the canonical name, if this is an older spelling; otherwise None.
     """
 
     type: AnyType | None
     inverted: bool
     schema: OptionsSchema | None
-    better: str | None = None
+    canonical: str | None = None
 
 
 class AssertionTypes(Struct, frozen=True):
@@ -107,12 +107,12 @@ class AssertionTypes(Struct, frozen=True):
             if custom is None and (built_in := self.built_in.find(name)) is not None:
                 kind, schema = built_in, shape_of(built_in.options)
             bare = own.removeprefix("not-")
-            better = ASSERTION_TYPES.get(bare)
-            if kind is None or better != kind.name:
-                better = None
+            canonical = ASSERTION_TYPES.get(bare)
+            if kind is None or canonical != kind.name:
+                canonical = None
             elif bare != own:
-                better = f"not-{better}"
-            found = self._found[written] = NamedType(kind, inverted, schema, better)
+                canonical = f"not-{canonical}"
+            found = self._found[written] = NamedType(kind, inverted, schema, canonical)
         return found
 
     def knows(self, written: str) -> bool:
@@ -149,7 +149,7 @@ class AssertionTypes(Struct, frozen=True):
             if issue.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
                 reading.report.error(issue.code, Span(file, 1, 1, 1, 2), issue.message)  # again, as the cause
                 return
-        hint = _OF_OTHERS.get(name) or did_you_mean(name, self.names)
+        hint = _UNKNOWN_TYPE_HINTS.get(name) or did_you_mean(name, self.names)
         if hint and inverted:
             hint = hint.replace("did you mean '", "did you mean 'not-", 1)
         homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
@@ -159,15 +159,15 @@ class AssertionTypes(Struct, frozen=True):
 
     def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
         """The assertion, or None after reporting what is wrong with it."""
-        kind, inverted, schema, better = self.find(form.written)
+        kind, inverted, schema, canonical = self.find(form.written)
         if kind is None:
             self.report_unknown(form.written, form.at, reading)
             return None
         if reading.data and schema is not None and getattr(schema.cls, "runs_code", False):
             refuse_data(form.at, reading.report, f"run code, as '{kind.name}' does")
             return None
-        if better is not None:
-            reading.report.older(form.written, better, form.at)
+        if canonical is not None:
+            reading.report.older(form.written, canonical, form.at)
         form = _completed(form, kind, schema, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
@@ -199,19 +199,19 @@ class AssertionTypes(Struct, frozen=True):
     ) -> Any:
         """The assertion made from the options, or INVALID after reporting what is wrong with them."""
         if schema is None:
-            warn_of_loser(self.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
-            return _open(kind, form.pairs, form.item, reading)  # type: ignore[arg-type]
+            warn_of_shadowed_plugin(self.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
+            return _custom_assertion(kind, form.pairs, form.item, reading)  # type: ignore[arg-type]
         plugin = kind.plugin if isinstance(kind, AssertionType) else None
         if plugin is not None:
             return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
-        key = None if reading.renders or reading.vars_are_data else _key_of(schema, options)
+        key = None if reading.renders or reading.vars_are_data else _shared_key(schema, options)
         if key in self._shared:
             return self._shared[key]
         before = reading.report.added
         assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
-        if key is not None and reading.report.added == before and len(self._shared) < _SHARED:
+        if key is not None and reading.report.added == before and len(self._shared) < _MOST_SHARED:
             self._shared[key] = assertion
-        return _joined(assertion, reading) if reading.rubric else assertion
+        return _with_shared_preprocessors(assertion, reading) if reading.rubric else assertion
 
 
 _TIME_LIMIT = "timeout"
@@ -323,11 +323,11 @@ def key_node(key: str, item: MapNode) -> Scalar:
     return Scalar(key, key, item.keys.get(key, item.at))
 
 
-_SHARED = 1000
+_MOST_SHARED = 1000
 """Maximum number of assertions kept to share with equal entries; most files repeat some entries in every case."""
 
 
-def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, str | None] | None:
+def _shared_key(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, str | None] | None:
     """A key that is equal for entries with equal assertions; None if they depend on more than text, such as a file."""
     if not getattr(schema.cls, "of_text_alone", False) or not options.keys() <= _TYPE_AND_VALUE:
         return None
@@ -339,7 +339,7 @@ def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, s
     return (schema.cls, value.value) if schema.rules["value"].kind.from_file else None
 
 
-def _named(form: TypedForm, reading: Reading) -> TypedForm:
+def _id_as_name(form: TypedForm, reading: Reading) -> TypedForm:
     """The entry with its `id`, as assertions in AgentV's files have, renamed to `name`."""
     at, pairs = form.item.keys["id"], {**form.pairs}
     if form.pairs.keys() & {"name", "metric"}:
@@ -374,7 +374,7 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
             places = {**{key: form.item.keys[key] for key in form.item.keys if key != "options"}, **inner.keys}
             form = structs.replace(form, pairs=pairs, item=MapNode(pairs, places, form.item.at))
     if schema is not None and "id" in form.pairs and not {"id", "name", "metric"} & schema.rules.keys():
-        form = _named(form, reading)
+        form = _id_as_name(form, reading)
     if kind.name in reading.given:
         form = structs.replace(form, pairs={**reading.given[kind.name], **form.pairs})
     if kind.name != RUBRIC or not reading.rubric:
@@ -385,7 +385,7 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
     return structs.replace(form, item=item, extra=structs.replace(form.extra, given={**form.extra.given, **given}))
 
 
-def _joined(assertion: Any, reading: Reading) -> Any:
+def _with_shared_preprocessors(assertion: Any, reading: Reading) -> Any:
     """The rubric with the suite's preprocessors after its own: the first one for a media type is used."""
     shared, _ = reading.rubric.get("preprocessors", ((), None))
     own = getattr(assertion, "preprocessors", None)
@@ -409,7 +409,7 @@ def _settings(
     return AssertionSettings(**asdict(read))
 
 
-def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
+def _custom_assertion(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
     """The assertion of a custom type, from all its keys and those under `config`; INVALID after reporting errors."""
     own = {
         key: reading.rendered(node) for key, node in pairs.items() if key not in _NOT_OWN and not key.startswith("x-")
@@ -482,7 +482,7 @@ def made_by_plugin(
     return made
 
 
-def warn_of_loser(plugin: Plugin | None, file: object, reading: Reading) -> None:
+def warn_of_shadowed_plugin(plugin: Plugin | None, file: object, reading: Reading) -> None:
     """Warn that a file of the project replaces a plugin of the same name, if there is such a plugin."""
     if plugin is None or not isinstance(file, str):
         return

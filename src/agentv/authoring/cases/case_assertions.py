@@ -89,7 +89,7 @@ class CaseAssertions(Struct, frozen=True):
                 reading.report.error("missing-value", keys.rubrics, "'rubrics' is empty")
                 rubrics = None
             else:
-                rubrics = assertions.judged(keys.rubrics, keys.rubrics, reading)
+                rubrics = assertions.rubric_entry(keys.rubrics, keys.rubrics, reading)
             parts.append(Result((rubrics,)) if rubrics else Result((), valid=False))
         if keys.assert_ is not None:
             parts.append(assertions.entries(keys.assert_, reading))
@@ -120,7 +120,7 @@ class CaseAssertions(Struct, frozen=True):
     def _implied(self, case: WrittenCase, reading: Reading, *, judged: bool) -> tuple[AssertionEntry, ...]:
         """The assertion that grades a case without assertions by its criteria."""
         if judged:
-            entry = self.context.assertions.judged(None, case.keys.criteria or case.node, reading)
+            entry = self.context.assertions.rubric_entry(None, case.keys.criteria or case.node, reading)
             return (entry,) if entry else ()
         if not self.context.authored.show_only:
             message = "this case checks nothing: it has no assertion and no criteria"
@@ -208,7 +208,7 @@ class CaseAssertions(Struct, frozen=True):
         elif criteria is None or not criteria.strip():
             entries = ()
         else:
-            entry = self.context.assertions.judged(None, authored.criteria, reading)
+            entry = self.context.assertions.rubric_entry(None, authored.criteria, reading)
             entries = (entry,) if entry else ()
         if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
             at = written.keys["criteria"]

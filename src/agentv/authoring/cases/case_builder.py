@@ -211,12 +211,12 @@ class CaseBuilder:
         """
         keys, notes, judging = case.keys, self._notes, self._notes.judging
         several = case.has_turns or keys.conversation_id is not None or keys.depends_on is not None
-        alone = "in a case with turns, conversation_id or depends_on" if several else None
+        why_alone = "in a case with turns, conversation_id or depends_on" if several else None
         for entry in parts.graded:
-            if type(entry.assertion) not in judging.indifferent:
-                judging.look(entry, target=parts.target, judge=parts.judge, alone=alone)
+            if type(entry.assertion) not in judging.need_no_model:
+                judging.add_entry(entry, target=parts.target, judge=parts.judge, why_alone=why_alone)
         if "rubrics" in case.not_missing and parts.judge is None and not (parts.target and parts.target.judge):
-            judging.ask(span_of(case.node.at))  # invalid rubrics need a judge too: report a missing one now
+            judging.need_judge(span_of(case.node.at))  # invalid rubrics need a judge too: report a missing one now
         judge, target = parts.judge, parts.target
         is_target = judge is not None and judge.name in {one.name for one in targets or ()}
         if keys.judge is not None and judge is not None and is_target and any(map(judges, parts.graded)):
@@ -329,7 +329,7 @@ class CaseBuilder:
         if user is not None and user.model is not None:
             self._notes.users.setdefault(user.model.name, user.model)
         elif user is not None and not user.function and parts.judge is None:
-            self._notes.judging.ask(span_of(node.at))
+            self._notes.judging.need_judge(span_of(node.at))
         return user
 
 

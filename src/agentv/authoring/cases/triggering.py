@@ -245,7 +245,7 @@ def _case_of(
         message = "this query or its prompt contains half of a character (a lone surrogate), which cannot be sent"
         reading.report.error("not-unicode", query.node, message)
         return None
-    judging.ask(span)
+    judging.need_judge(span)
     return Case(
         id=f"trigger: {query.name}",
         input=(Message("user", question),),

@@ -305,10 +305,10 @@ def with_inputs(head: Mapping[str, Node], cases: list[MapNode]) -> tuple[Mapping
         return head, cases
     inputs = head[key]
     rest = {name: node for name, node in head.items() if name != key}
-    return rest, [_asking(case, inputs) for case in cases]
+    return rest, [_with_input(case, inputs) for case in cases]
 
 
-def _asking(case: MapNode, inputs: Node) -> MapNode:
+def _with_input(case: MapNode, inputs: Node) -> MapNode:
     own = _own_input(case)
     if own is None:
         identity = {key: node for key, node in case.items.items() if key in CASE.spelled("id")}
@@ -342,8 +342,8 @@ def messages_of(node: Node) -> list[Node]:
 
 
 _COLUMNS = ("__id", "__description", "__threshold", "__metric")
-_MARKS = ("threshold", "min_score")
-_MARK = re.compile(r"\d+(?:\.\d+)?")
+_THRESHOLD_KEYS = ("threshold", "min_score")
+_THRESHOLD = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Table(Struct, frozen=True):
@@ -352,12 +352,12 @@ class Table(Struct, frozen=True):
     Attributes:
         text: content of the CSV file.
         head: items of its sidecar.
-        unsaid: (id of a case, key that cannot be written in a row); if there are any, the table is incomplete.
+        unsupported: (id of a case, key that cannot be written in a row); if there are any, the table is incomplete.
     """
 
     text: str
     head: Mapping[str, Node]
-    unsaid: tuple[tuple[str, str], ...] = ()
+    unsupported: tuple[tuple[str, str], ...] = ()
 
 
 def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
@@ -367,31 +367,33 @@ def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
         row.fill()
     variables = {name for row in rows for name in row.cells if not name.startswith("__")}
     for row in rows:  # an empty cell is an empty text
-        row.unsaid += [f"vars.{name}" for name in sorted(variables - row.cells.keys())]
+        row.unsupported += [f"vars.{name}" for name in sorted(variables - row.cells.keys())]
     inputs = _input_sidecar(rows, head)
     names = dict.fromkeys(name for row in rows for name in row.cells)
     columns = [name for name in _COLUMNS if name in names]
     columns += [name for name in names if not name.startswith("__")]
-    columns += sorted((name for name in names if name.startswith("__") and name not in _COLUMNS), key=_place)
+    columns += sorted((name for name in names if name.startswith("__") and name not in _COLUMNS), key=_column_order)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([row.cells.get(name, "") for name in columns] for row in rows)
-    return Table(out.getvalue(), inputs, tuple((row.cells.get("__id", ""), key) for row in rows for key in row.unsaid))
+    return Table(
+        out.getvalue(), inputs, tuple((row.cells.get("__id", ""), key) for row in rows for key in row.unsupported)
+    )
 
 
-def _place(name: str) -> tuple[bool, int]:
+def _column_order(name: str) -> tuple[bool, int]:
     """Sort key of a column: `__expected` columns and their thresholds by number, then metadata."""
     number = re.search(r"expected(\d+)", name)
     return name.startswith("__metadata"), int(number[1]) if number else 0
 
 
 class _Row(Struct):
-    """A case as a row. `unsaid`: keys that cannot be written in a row."""
+    """A case as a row. `unsupported`: keys that cannot be written in a row."""
 
     case: MapNode
     cells: dict[str, str] = field(default_factory=dict)
-    unsaid: list[str] = field(default_factory=list)
+    unsupported: list[str] = field(default_factory=list)
     input: Node | None = None
 
     def fill(self) -> None:
@@ -407,36 +409,36 @@ class _Row(Struct):
             elif canonical in ("id", "description", "threshold") and isinstance(node, Scalar) and _is_bare(node.text):
                 self.cells[f"__{canonical}"] = node.text
             else:
-                self.unsaid.append(key)
+                self.unsupported.append(key)
 
     def _mapping(self, key: str, canonical: str, node: Node) -> None:
         is_vars = canonical == "vars"
         if not isinstance(node, MapNode):
-            self.unsaid += [] if is_empty(node) else [key]
+            self.unsupported += [] if is_empty(node) else [key]
             return
         for name, item in node.items.items():
             text = item.value if isinstance(item, Scalar) and isinstance(item.value, str) else None
             listed = _bare_texts(item) if isinstance(item, ListNode) and not is_vars else []
             if name != name.strip() or (is_vars and name.startswith("__")) or name.endswith("[]"):
-                self.unsaid.append(f"{key}.{name}")
+                self.unsupported.append(f"{key}.{name}")
             elif text is not None and (is_vars or text.strip()):
                 self.cells[name if is_vars else f"__metadata:{name}"] = text
             elif listed:
                 self.cells[f"__metadata:{name}[]"] = ",".join(one.replace(",", "\\,") for one in listed)
             else:
-                self.unsaid.append(f"{key}.{name}")
+                self.unsupported.append(f"{key}.{name}")
 
     def _assertions(self, key: str, node: Node) -> None:
         metrics: set[str | None] = set()
         for number, entry in enumerate(node.items if isinstance(node, ListNode) else [node]):
             found = _expected(entry) if isinstance(entry, MapNode) else None
             if found is None:
-                self.unsaid.append(f"{key}[{number}]")
+                self.unsupported.append(f"{key}[{number}]")
             else:
                 self.cells[f"__expected{number + 1}"], metric = found
                 metrics.add(metric)
         if len(metrics) > 1:  # a row has one name for all its assertions
-            self.unsaid.append(f"{key}.name")
+            self.unsupported.append(f"{key}.name")
         elif metrics != {None} and metrics:
             self.cells["__metric"] = str(metrics.pop())
 
@@ -456,7 +458,7 @@ def _expected(entry: MapNode) -> tuple[str, str | None] | None:
     """The text of an `__expected` cell and the entry's name, or None if a cell cannot express the entry."""
     items = dict(entry.items)
     metric = items.pop("name", items.pop("metric", None))
-    marks = [items.pop(key) for key in _MARKS if key in items]
+    marks = [items.pop(key) for key in _THRESHOLD_KEYS if key in items]
     value: Node | None
     if "type" in items:
         kind, value = items.pop("type"), items.pop("value", None)
@@ -464,12 +466,12 @@ def _expected(entry: MapNode) -> tuple[str, str | None] | None:
     else:
         name, value = items.popitem() if items else ("", None)
     mark = next((one.text if isinstance(one, Scalar) else "" for one in marks), "1")
-    said = "" if value is None or (isinstance(value, Scalar) and value.value is None) else _value(name, value)
-    if items or name in ("", "include") or len(marks) > 1 or not _MARK.fullmatch(mark) or said is None:
+    text = "" if value is None or (isinstance(value, Scalar) and value.value is None) else _value(name, value)
+    if items or name in ("", "include") or len(marks) > 1 or not _THRESHOLD.fullmatch(mark) or text is None:
         return None
     given = None if metric is None else plain(metric)
     written = f"{name}({mark})" if marks else name
-    return f"{written}:{said}" if said else written, None if given is None else str(given)
+    return f"{written}:{text}" if text else written, None if given is None else str(given)
 
 
 def _value(name: str, value: Node) -> str | None:
@@ -493,17 +495,17 @@ def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[st
     if not given:
         return head
     if len(given) == len(rows) and all(jsonl_text([given[0]]) == jsonl_text([node]) for node in given):
-        return {**rest, "input": _behind(before, given[0])}
+        return {**rest, "input": _with_messages_before(before, given[0])}
     taken = {name for row in rows for name in row.cells}
     name = next(name for name in chain(["input"], map("input_{}".format, count(2))) if name not in taken)
     for row in rows:
         if isinstance(row.input, Scalar) and isinstance(row.input.value, str) and not holds_placeholder(row.input):
             row.cells[name] = row.input.text
         else:
-            row.unsaid.append("input")
+            row.unsupported.append("input")
     template = f"{{{{ {name} }}}}"
-    return {**rest, "input": _behind(before, Scalar(template, template, NOWHERE))}
+    return {**rest, "input": _with_messages_before(before, Scalar(template, template, NOWHERE))}
 
 
-def _behind(before: list[Node], node: Node) -> Node:
+def _with_messages_before(before: list[Node], node: Node) -> Node:
     return ListNode([*before, *messages_of(node)], node.at) if before else node

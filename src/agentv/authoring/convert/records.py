@@ -80,7 +80,7 @@ def _with_lines(finding: _Finding) -> Diagnostic:
 
 
 SUFFIXES = (".jsonl", ".json", ".csv", *PARQUET, *ARROW)
-_LOCATED = 2_000_000
+_LONGEST_LOCATED = 2_000_000
 """Maximum length of a JSON text, in characters, in which every node gets its own position."""
 LISTS = ("goldens", "samples", "data")
 """Keys under which a JSON object may hold the list of samples."""
@@ -142,7 +142,7 @@ def json_root(path: str, findings: Findings) -> Node | None:
     except UnicodeDecodeError as error:
         findings.error("not-utf-8", top, f"not UTF-8 (byte {error.start + 1})", "save the file as UTF-8")
         return None
-    small = len(content) <= _LOCATED
+    small = len(content) <= _LONGEST_LOCATED
     return read_json(path, content, findings).value if small else parse_json(content, top, findings)
 
 

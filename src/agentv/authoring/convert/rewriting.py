@@ -144,12 +144,12 @@ def _moved(text: str, home: _Mapping, moves: Iterable[Rename]) -> str:
     dashes = "" if home.in_braces else part[: home.column]
     part = " " * len(dashes) + part[len(dashes) :]
     for move in moves:
-        made = _restated(part, move)
+        made = _renamed_entry(part, move)
         part = part if made is None or made[: len(dashes) + 1].lstrip(" ").startswith("#") else made
     return f"{text[:start]}{dashes}{part[len(dashes) :]}{text[home.end :]}"
 
 
-def _restated(text: str, rename: Rename) -> str | None:
+def _renamed_entry(text: str, rename: Rename) -> str | None:
     """The text of a mapping with one key moved or its value translated, or None if that is not possible."""
     home = next(_mappings(text), None)
     top = home.get(rename.path[0]) if home is not None else None
@@ -158,22 +158,22 @@ def _restated(text: str, rename: Rename) -> str | None:
     if home is None or top is None or entry is None:
         return None
     outer, _, key = rename.canonical.rpartition(".")
-    with_value, said = ": " in rename.written, None
+    with_value, value = ": " in rename.written, None
     if with_value:
-        key, _, said = rename.canonical.partition(": ")
+        key, _, value = rename.canonical.partition(": ")
     elif entry.name in _VALUES and entry.name != key:  # else only moved: still an older spelling
-        with_value, said = True, _VALUES[entry.name](text[entry.value : entry.end].strip())
-    if with_value and not said:
+        with_value, value = True, _VALUES[entry.name](text[entry.value : entry.end].strip())
+    if with_value and not value:
         removal = _removal(text, holders, entry)
         return None if removal is None else _edited(text, [removal])
     key = _quoted(text, entry, key)
     if entry is top and not outer:
-        return _edited(text, [(entry.start, entry.end, f"{key}{_value(text, entry, said)}")])
-    return _moved_entry(text, holders, (top, entry), (outer, f"{key}{_value(text, entry, said)}"))
+        return _edited(text, [(entry.start, entry.end, f"{key}{_value(text, entry, value)}")])
+    return _moved_entry(text, holders, (top, entry), (outer, f"{key}{_value(text, entry, value)}"))
 
 
-def _value(text: str, entry: _Entry, said: str | None) -> str:
-    return text[entry.key_end : entry.end] if said is None else f": {said}"
+def _value(text: str, entry: _Entry, value: str | None) -> str:
+    return text[entry.key_end : entry.end] if value is None else f": {value}"
 
 
 def _moved_entry(text: str, holders: list[_Mapping], entries: tuple[_Entry, _Entry], to: tuple[str, str]) -> str | None:
@@ -332,19 +332,19 @@ def _end(node: Any) -> int:
     return int(node.end_mark.index)
 
 
-def _count(said: str) -> str:
+def _count(value: str) -> str:
     """`3` for `{count: 3}`; any other value unchanged."""
-    found = _COUNT.fullmatch(said)
-    return said if found is None else found[1] or found[2]
+    found = _COUNT.fullmatch(value)
+    return value if found is None else found[1] or found[2]
 
 
-def _seconds(said: str) -> str:
-    return f"{float(said) / 1000:g}" if re.fullmatch(r"\d+(?:\.\d+)?", said) else said
+def _seconds(value: str) -> str:
+    return f"{float(value) / 1000:g}" if re.fullmatch(r"\d+(?:\.\d+)?", value) else value
 
 
-def _limit(said: str) -> str | None:
+def _limit(value: str) -> str | None:
     """`max_errors` for a value of `fail_on_error`: true stops after one error, false never."""
-    return {"true": "1", "false": None}.get(said, said)
+    return {"true": "1", "false": None}.get(value, value)
 
 
 _VALUES: Mapping[str, Callable[[str], str | None]] = {

@@ -50,7 +50,7 @@ _MEANT: Mapping[str, str] = {
 """Names of keys in eval files, and likely mistakes → key of a case in an exam."""
 
 _JUDGED = frozenset({"pass_threshold", "scale", "votes", "temperature"})
-_SAME = ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")
+_SAME_KEYS = ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")
 """Keys with the same name in an eval file."""
 
 
@@ -219,7 +219,7 @@ def _texts(node: Node) -> Iterator[str]:
 PROVIDER = "anthropic"
 """Provider of a model that is named only by its id."""
 
-_OF_CASES = frozenset({"inputs", "inputs_from"})
+_INPUT_KEYS = frozenset({"inputs", "inputs_from"})
 _FORMS = "'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the path of such a list"
 """Valid values of `triggering:`, for messages."""
 
@@ -238,7 +238,7 @@ class ExamDialect(DocumentDialect):
         return (
             is_exam(path)
             or not {"defaults", "triggering"}.isdisjoint(root.items)
-            or any(isinstance(entry, MapNode) and not _OF_CASES.isdisjoint(entry.items) for entry in entries)
+            or any(isinstance(entry, MapNode) and not _INPUT_KEYS.isdisjoint(entry.items) for entry in entries)
         )
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
@@ -342,12 +342,12 @@ class _Exam:
         model = read_model(keys.model, self._reading)
         if checks is None:
             return None
-        typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
+        typed = {key for key in _SAME_KEYS if getattr(keys, key) not in (None, {})}
         made: dict[str, Node | None] = {
             "id": name,
             "vars": stand_ins(self._text, checks) if inputs is None else inputs,
             "input": node_of("the prompt cannot be read", node.at) if self._text is None else None,
-            **{key: node.items[key] for key in _SAME if key in typed},
+            **{key: node.items[key] for key in _SAME_KEYS if key in typed},
             "target": model,
             "judge": model_of(over(self._judge, own).get("model")),
             "assert": checks,

@@ -212,7 +212,7 @@ def by_content(path: str, root: Node, data: bytes) -> tuple[Claim, ...]:
     own = may_be_own(path, data)
     names = (*([own] if own is not None else []), *added(DIALECTS))
     here = tuple(Claim(name) for name in names if _claims(name, path, root, data))
-    return here or tuple(_lacking(root))
+    return here or tuple(_missing_dialect(root))
 
 
 def _claims(name: str, path: str, root: Node, data: bytes) -> bool:
@@ -220,7 +220,7 @@ def _claims(name: str, path: str, root: Node, data: bytes) -> bool:
     return any(isinstance(one, DocumentDialect) and one.claims(path, root, data) for one in found)
 
 
-def _lacking(root: Node) -> Iterator[Claim]:
+def _missing_dialect(root: Node) -> Iterator[Claim]:
     """The dialect of a missing extension, if the document has its keys and no eval file can have all of them."""
     keys = root.items.keys() if isinstance(root, MapNode) else set()
     for sign, wanted in _signs(_KEYS):

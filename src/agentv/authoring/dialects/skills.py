@@ -161,7 +161,7 @@ _CASES = frozenset(SUITE.spelled("tests"))
 _TEXTS = frozenset({"input", "expected_output", "criteria", "assert", "workspace"})
 """Keys of a case whose texts are templates in an eval file, but data in the tests of a skill."""
 
-_OF_QUERIES = frozenset({"query", "should_trigger"})
+_QUERY_KEYS = frozenset({"query", "should_trigger"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class SkillDialect(DocumentDialect):
     def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002
         """Whether a file contains queries or evals."""
         if isinstance(root, ListNode):
-            return any(isinstance(item, MapNode) and not _OF_QUERIES.isdisjoint(item.items) for item in root.items)
+            return any(isinstance(item, MapNode) and not _QUERY_KEYS.isdisjoint(item.items) for item in root.items)
         return isinstance(root, MapNode) and "evals" in root.items and _CASES.isdisjoint(root.items)
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:

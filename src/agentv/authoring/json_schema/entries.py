@@ -374,7 +374,7 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
     )
     rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
     open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
-    unbuilt = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(providers.not_yet))
+    unsupported = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(providers.not_yet))
     # newer AgentV: a target whose `id` names its provider has no `provider`
     by_name: Schema = {"type": "string", "pattern": f"^(?:{'|'.join(_escaped(one.name) for one in found)})(?::|$)"}
     return {
@@ -387,7 +387,7 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
                     **common["properties"]["provider"],
                     "anyOf": [
                         {"enum": [provider.name for provider in found]},
-                        {"type": "string", "not": {"pattern": f"^(?:{unbuilt})(?::|$)"}},
+                        {"type": "string", "not": {"pattern": f"^(?:{unsupported})(?::|$)"}},
                     ],
                 },
             },
@@ -416,13 +416,13 @@ def _alias(common: Mapping[str, Schema]) -> Schema:
     return mapping_of({**dict.fromkeys(common, _ANYTHING), "name": common["name"], USE_TARGET: own, "hooks": _ANYTHING})
 
 
-def _rules(provider: Provider, said_by: str) -> Iterable[Schema]:
+def _rules(provider: Provider, key: str) -> Iterable[Schema]:
     """The rules for targets of a provider: its settings, and which ones are required if nothing else sets them."""
     shape, name = shape_of(provider.settings), _escaped(provider.name)
-    ours: Schema = {"properties": {said_by: {"pattern": f"^{name}(?::|$)"}}}
+    ours: Schema = {"properties": {key: {"pattern": f"^{name}(?::|$)"}}}
     yield {"if": ours, "then": {"$ref": f"#/$defs/provider.{provider.name}"}}
     if shape.required:
-        alone: Schema = {"properties": {said_by: {"pattern": f"^{name}$"}}}
+        alone: Schema = {"properties": {key: {"pattern": f"^{name}$"}}}
         missing = needed(_keys(spellings_of(shape, option)) for option in shape.required)
         yield {"if": {**alone, "not": {"required": ["config"]}}, "then": missing}
 

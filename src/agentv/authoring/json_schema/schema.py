@@ -298,11 +298,11 @@ _DEFAULT_TEST_VALUES: dict[str, Schema] = {
 
 _OPTIONS_VALUES: Mapping[str, Schema] = {"judge": TARGET}
 
-_OLDER_RUN: Mapping[str, str] = {"trials": "repeat", "timeout_ms": "timeout_s", "fail_on_error": "max_errors: 1"}
+_RUN_REPLACEMENTS: Mapping[str, str] = {"trials": "repeat", "timeout_ms": "timeout_s", "fail_on_error": "max_errors: 1"}
 """Older key of `run:` whose value has another meaning → what to write instead."""
 
 _RUN_VALUES: Mapping[str, Schema] = {
-    key: older_spelling(written, {"$ref": f"#/$defs/run.{key}"}) for key, written in _OLDER_RUN.items()
+    key: older_spelling(written, {"$ref": f"#/$defs/run.{key}"}) for key, written in _RUN_REPLACEMENTS.items()
 }
 
 
@@ -314,7 +314,8 @@ def older_as_patterns(schema: Any) -> Any:
         return schema
     found: Schema = {key: one if key in _PLAIN else older_as_patterns(one) for key, one in schema.items()}
     properties = found.get("properties", {})
-    older = {key: one for key, one in properties.items() if _is_older(one)} if isinstance(properties, dict) else {}
+    pairs = properties.items() if isinstance(properties, dict) else ()
+    older = {key: one for key, one in pairs if isinstance(one, dict) and one.get("deprecated") is True}
     if older:
         found["properties"] = {key: one for key, one in properties.items() if key not in older}
         keys: dict[str, list[str]] = {}
@@ -329,10 +330,6 @@ def older_as_patterns(schema: Any) -> Any:
 
 _PLAIN = frozenset({"enum", "const", "default", "required"})
 """Keywords whose values are not schemas."""
-
-
-def _is_older(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("deprecated") is True
 
 
 def prompt_defs() -> dict[str, Schema]:

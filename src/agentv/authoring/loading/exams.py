@@ -25,7 +25,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.exam import DESCRIPTION, TARGET, Exam, normalised
 from agentv.model.suite.suite import Suite, TargetSpec
 
-_SET_ASIDE = frozenset({".env", META})
+_IGNORED = frozenset({".env", META})
 
 
 def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadRequest, read: Mapping[str, bytes]) -> Exam:
@@ -105,15 +105,15 @@ def _texts(directory: str, suite: Suite, read: Mapping[str, bytes], asked: Itera
         asked: its models and judges.
     """
     root = repository_root(directory).rstrip(os.sep) + os.sep
-    checks = {path for case in suite.cases for entry in case.assertions for path in _behind(entry, suite)}
-    others = set(_of_targets(suite)) - checks
-    texts = {path: data for path, data in read.items() if path not in others and not _is_set_aside(path, directory)}
+    checks = {path for case in suite.cases for entry in case.assertions for path in _files_of_assertion(entry, suite)}
+    others = set(_files_of_targets(suite)) - checks
+    texts = {path: data for path, data in read.items() if path not in others and not _is_ignored(path, directory)}
     for path in sorted(checks - texts.keys()):
         # files outside the repository, such as a command's interpreter, differ from machine to machine
         if is_file(path) and path.startswith(root):
             with suppress(OSError):
                 texts[path] = Path(path).read_bytes()
-    found = {_named(path, directory): normalised(data) for path, data in texts.items()}
+    found = {_relative(path, directory): normalised(data) for path, data in texts.items()}
     return found | {f"{TARGET}{spec.name}": target_record(spec, directory) for spec in asked}
 
 
@@ -121,7 +121,7 @@ def target_record(spec: TargetSpec, directory: str) -> bytes:
     """The public settings of a target and the digests of its files, as JSON."""
     root = repository_root(directory).rstrip(os.sep) + os.sep
     paths = (path for path in (*spec.files, *files_of_settings(spec.settings)) if path.startswith(root))
-    files = {_named(path, directory): digest_of(path) for path in paths}
+    files = {_relative(path, directory): digest_of(path) for path in paths}
     record = {**_without_secrets(spec.public), "files": files}
     return (json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, default=str) + "\n").encode()
 
@@ -135,17 +135,17 @@ def _without_secrets(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_set_aside(path: str, directory: str) -> bool:
+def _is_ignored(path: str, directory: str) -> bool:
     """Whether a file is ignored: it configures the machine or project, describes a prompt, or is named by its URL."""
     if checkout_of(path) is not None:
         return True  # the exam contains its URL
     folder, name = os.path.split(path)
     if name == SKILL and folder != directory:
         return True
-    return name in _SET_ASIDE or is_of_project(Path(path))
+    return name in _IGNORED or is_of_project(Path(path))
 
 
-def _behind(entry: AssertionEntry, suite: Suite) -> Iterator[str]:
+def _files_of_assertion(entry: AssertionEntry, suite: Suite) -> Iterator[str]:
     """The files on which an assertion depends: code, schemas, judge prompts."""
     search = None if suite.graders is None else suite.graders.search
     for one in entry.nested():
@@ -153,7 +153,7 @@ def _behind(entry: AssertionEntry, suite: Suite) -> Iterator[str]:
         yield from files_behind(one.settings, search)
 
 
-def _of_targets(suite: Suite) -> Iterator[str]:
+def _files_of_targets(suite: Suite) -> Iterator[str]:
     """The files that targets and judges name: recordings and code."""
     own = (spec for case in suite.cases for spec in (case.target, case.judge))
     named = (suite.judge, suite.forced_judge, suite.default_judge, *suite.judges.values(), *suite.targets, *own)
@@ -161,5 +161,5 @@ def _of_targets(suite: Suite) -> Iterator[str]:
         yield from files_of_settings(spec.settings)
 
 
-def _named(path: str, directory: str) -> str:
+def _relative(path: str, directory: str) -> str:
     return os.path.relpath(path, directory).replace(os.sep, "/")

@@ -14,7 +14,7 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.nodes import Canonical, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.registry import TargetRegistry
+from agentv.authoring.targets.registry import MACHINE_CODES, TargetRegistry
 from agentv.authoring.targets.target import USE_TARGET
 from agentv.errors import Diagnostic
 from agentv.model.suite.configured import KeyVariables
@@ -23,8 +23,6 @@ from agentv.model.values.values import Span
 from agentv.templating import environment_names, has_placeholder
 
 _ENVIRONMENT = re.compile(r"\benv\.([A-Za-z_]\w*)")
-_LACKS = frozenset({"missing-extra", "unset-environment", "no-api-key"})
-"""Codes of diagnostics about the machine, not the file."""
 
 
 class InventoryEntry(Struct, frozen=True):
@@ -90,7 +88,7 @@ def inventory(directory: str, names: Sequence[str], request: LoadRequest, regist
         env=reading.scope.env,
         default_target=registry.default_target.text if registry.default_target else None,
         default_judge=registry.default_judge.text if registry.default_judge else None,
-        diagnostics=tuple(one for one in found_once.values() if one.code not in _LACKS),
+        diagnostics=tuple(one for one in found_once.values() if one.code not in MACHINE_CODES),
     )
 
 
@@ -99,7 +97,7 @@ def _entry(name: str, registry: TargetRegistry, reading: Reading) -> InventoryEn
     node = registry.entries.get(name)
     spec = registry.read_alone(name, own) if node is not None else registry.typed(name, replace(reading, report=own))
     broken = () if node is None else tuple(one for one in own.diagnostics if one.severity == "error")
-    problems = tuple(one for one in broken if one.code not in _LACKS)
+    problems = tuple(one for one in broken if one.code not in MACHINE_CODES)
     if node is None:
         node = Canonical({}, {}, Span("", 1, 1, 1, 1))
     provider, _, rest = _text(node.get("provider")).partition(":")

@@ -193,7 +193,7 @@ def load_entry(
 
 
 _YAML = (".yaml", ".yml")
-_OF_PROMPTS = frozenset({META, *INPUT_FILES})
+_READ_BY_EXAMS = frozenset({META, *INPUT_FILES})
 """Files that a prompt's exam reads; they are checked by reading the exam."""
 
 
@@ -232,7 +232,7 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
 
     report = Report(hints=not request.for_run)
     file, own = Path(path), path
-    exam = exam_above(path) if file.name in _OF_PROMPTS else None
+    exam = exam_above(path) if file.name in _READ_BY_EXAMS else None
     is_project = is_of_project(file)
     if is_project:
         own = str(file.parent.parent / "eval.yaml")  # an eval file to which the project file would apply

@@ -39,7 +39,7 @@ from agentv.templating import Scope
 
 _TARGET_KEYS = frozenset({"target", "judge"})
 _EXPECTED_KEYS = _TARGET_KEYS | {"tests"}
-_OF_WHAT_IS_LEFT_OUT = frozenset(
+_CONSEQUENTIAL_CODES = frozenset(
     {
         *("checks-nothing", "missing-input", "no-judge", "no-target", "no-tests", "two-spellings"),
         *("unknown-key", "unknown-target"),
@@ -114,7 +114,7 @@ class SuiteReader:
 
     def project(self) -> tuple[TargetRegistry, Reading]:
         """The targets that an eval file in this directory can name, and the context to read them in."""
-        header = self._begin(self._nothing).header
+        header = self._begin(self._empty_root).header
         return header.targets.registry, header.reading
 
     def check_project(self) -> None:
@@ -134,7 +134,7 @@ class SuiteReader:
         from agentv.authoring.assertions.entries import load_template
 
         self._shared = True
-        header = self._begin(self._nothing).header
+        header = self._begin(self._empty_root).header
         entries = load_template(self.path, None, self._reading)
         if entries is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
@@ -142,7 +142,7 @@ class SuiteReader:
             header.cases.context.assertions.entries(entries, reading)
 
     @property
-    def _nothing(self) -> MapNode:
+    def _empty_root(self) -> MapNode:
         return MapNode({}, {}, self._context.top)
 
     def _sidecar(self) -> MapNode:
@@ -151,14 +151,14 @@ class SuiteReader:
         path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
         data = self._context.bytes_of(path) if path is not None else None
         if path is None or data is None:
-            return self._nothing
+            return self._empty_root
         root, valid = read_yaml(path, data, self._report)
         if not valid:
             self._not_missing = _TARGET_KEYS
         if not isinstance(root, MapNode):
             if root is not None:
                 self._report.unfit(root, "a sidecar is a mapping", "bad-eval-file")
-            return self._nothing
+            return self._empty_root
         for key in root.items.keys() & TESTS:
             message = f"the cases are in {cases.name}; its sidecar takes no '{key}'"
             self._report.error("bad-eval-file", root.keys[key], message)
@@ -211,7 +211,7 @@ class SuiteReader:
         if isinstance(root, MapNode):
             env = environment(root.get("env"), self._reading, context.request)
             self._reading = self._reading.within(Scope(EMPTY, env))
-        made = found.translate(self.path, root, self._reading, Surroundings(context.runs_code, self._asks_agents))
+        made = found.translate(self.path, root, self._reading, Surroundings(context.runs_code, self._calls_agents))
         if made is None:
             return None
         places = replace(self._reading.places, suite=made.home or self._reading.places.suite, alone=made.own_paths)
@@ -226,7 +226,7 @@ class SuiteReader:
             others._not_missing = _EXPECTED_KEYS
             others._suite(made.root)
             for one in others.diagnostics:
-                follows = one.code in _OF_WHAT_IS_LEFT_OUT or any(one.span and one.span.within(span) for span in wrong)
+                follows = one.code in _CONSEQUENTIAL_CODES or any(one.span and one.span.within(span) for span in wrong)
                 if one.severity == "error" and not follows:
                     self._report.add(one)
             return None
@@ -296,11 +296,11 @@ class SuiteReader:
         self._builder = SuiteBuilder(context, header)
         return self._builder
 
-    def _asks_agents(self) -> bool:
+    def _calls_agents(self) -> bool:
         """Whether all targets of a file that names none are agents. Mistakes in them are reported later."""
         context = self._context
         quiet = self._reading.reporting_to(Report())
-        read = read_header(self.path, self._nothing, quiet, context.request, context.registries)
+        read = read_header(self.path, self._empty_root, quiet, context.request, context.registries)
         targets = read.suite.targets
         return bool(targets) and all(one.is_agent for one in targets)
 

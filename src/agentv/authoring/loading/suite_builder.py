@@ -211,7 +211,7 @@ class SuiteBuilder:
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
         if not request.for_run or needed or suite.judge is not None:  # an invalid judge might compute embeddings
             judging.need_embedder(suite, judges, reading, severity)
-        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=request.targets_win)
+        judging.need_comparison_group(suite, reading, for_run=request.for_run, targets_win=request.targets_win)
         asked = suite.targets if request.targets_win or notes.untargeted else ()  # the systems under test
         asked = asked if request.targets_win else (*asked, *notes.keyless.values())
         asked = asked if request.asks_targets else ()

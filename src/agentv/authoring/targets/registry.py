@@ -23,7 +23,7 @@ from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.types import Provider, Registry
 
 _KEYS = frozenset({"name", USE_TARGET, "hooks"})
-_DECIDING = frozenset({"provider", "judge", "env", "allow_empty", "thoughts"})
+_VERDICT_KEYS = frozenset({"provider", "judge", "env", "allow_empty", "thoughts"})
 """Keys of a target that can change an answer or its verdict."""
 
 
@@ -44,7 +44,7 @@ def check_alias(node: Canonical, reading: Reading) -> bool:
             add("not-yet", at, "'hooks' is recognized but not supported yet")
         elif key in TARGET.canonical and key not in _KEYS:
             message = f"'{node.spelled.get(key, key)}' has no effect beside '{USE_TARGET}'"
-            if key in _DECIDING:
+            if key in _VERDICT_KEYS:
                 report.warning("no-effect", at, message, hint=f"set it on the target that '{USE_TARGET}' names")
             else:
                 report.remark("no-effect", at, message)
@@ -89,13 +89,13 @@ class _ReadTarget(Struct, frozen=True):
         spec: the target; None if it cannot be used.
         found: all diagnostics about it.
         unrendered: whether a placeholder could not be filled in.
-        means: the name to which `use_target` refers.
+        alias_of: the name to which `use_target` refers.
     """
 
     spec: TargetSpec | None
     found: tuple[Diagnostic, ...]
     unrendered: bool
-    means: str | None = None
+    alias_of: str | None = None
 
 
 class TargetRegistry(Struct):
@@ -110,7 +110,7 @@ class TargetRegistry(Struct):
         retry: retry settings of the suite, overridden by a target's.
         entries: name → target of a file.
         homes: name → context in which it is read, with a report of its own.
-        first: context of the first file of targets, for paths of strings in `defaults`.
+        first_reading: context of the first file of targets, for paths of strings in `defaults`.
         unreadable: a file of targets is not valid YAML, which was reported, so that unknown names are not errors.
         own: name → target that the eval file defines, and its context.
         default_provider: provider for unknown names, which are then ids of models; None if unknown names are errors.
@@ -126,7 +126,7 @@ class TargetRegistry(Struct):
     unreadable: bool = False
     entries: dict[str, Canonical] = field(default_factory=dict)
     homes: dict[str, Reading] = field(default_factory=dict)
-    first: Reading | None = None
+    first_reading: Reading | None = None
     own: dict[str, tuple[MapNode, Reading]] = field(default_factory=dict)
     _read: dict[str, _ReadTarget] = field(default_factory=dict)
     _specs: dict[tuple[str, str, bool], TargetSpec] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class TargetRegistry(Struct):
             return None
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
-            return self.resolve(default.text, at or default, self.first or reading, later=later)
+            return self.resolve(default.text, at or default, self.first_reading or reading, later=later)
         key = (written, reading.places.suite, reading.places.typed)  # paths depend on these places
         if key not in self._specs:
             meant = _with_provider(self, written) if ":" not in written else written
@@ -266,22 +266,22 @@ class TargetRegistry(Struct):
             chain == used and to.findings is report.findings for used, to in self._uses
         ):
             self._uses.append((chain, report))
-            chain = self._read_of(chain).means
+            chain = self._read_of(chain).alias_of
 
     def _read_of(self, name: str, chain: tuple[str, ...] = ()) -> _ReadTarget:
         """The result of reading a target of the files, which is done once. `chain`: the targets that refer to it."""
         if name not in self._read:
-            entry, reading, means = self.entries[name], self.homes[name], None
+            entry, reading, alias_of = self.entries[name], self.homes[name], None
             if USE_TARGET in entry.items:
-                spec, means = self._meant(entry, reading, (*chain, name))
+                spec, alias_of = self._alias_target(entry, reading, (*chain, name))
             else:
                 spec = read_target(entry, self.providers, reading, self.retry)
             report = reading.report
             usable = None if report.failed else spec
-            self._read[name] = _ReadTarget(usable, report.diagnostics, report.unrendered, means)
+            self._read[name] = _ReadTarget(usable, report.diagnostics, report.unrendered, alias_of)
         return self._read[name]
 
-    def _meant(
+    def _alias_target(
         self, entry: Canonical, reading: Reading, chain: tuple[str, ...]
     ) -> tuple[TargetSpec | None, str | None]:
         """The target to which `use_target` refers, and its name if it is in the files."""
@@ -319,8 +319,8 @@ class TargetRegistry(Struct):
     def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
         written = without_wrapper(written)
         spelled = f"http:{written}" if written.startswith(("http://", "https://")) else written
-        said = canonical_provider(spelled, at, reading.report)
-        name, colon, _ = said.partition(":")
+        canonical = canonical_provider(spelled, at, reading.report)
+        name, colon, _ = canonical.partition(":")
         if name in self.providers.not_yet:
             report_not_yet(name, at, reading.report)
             return None
@@ -329,7 +329,10 @@ class TargetRegistry(Struct):
             _report_unknown(self, written, at, reading, provider)
             return None
         place: Any = at.at if at is not None else NOWHERE
-        pairs: dict[str, Node] = {"name": Scalar(written, written, place), "provider": Scalar(said, said, place)}
+        pairs: dict[str, Node] = {
+            "name": Scalar(written, written, place),
+            "provider": Scalar(canonical, canonical, place),
+        }
         made = Canonical(pairs, dict.fromkeys(pairs, place), place)
         return read_target(made, self.providers, reading, self.retry)
 
@@ -395,8 +398,8 @@ def _report_unknown(
         reading.report.error("unknown-target", at, message, hint=hint, notes=notes)
 
 
-_OF_THE_MACHINE = frozenset({"unset-environment", "no-api-key", "missing-extra"})
-"""Codes of diagnostics about the machine, which are not reported for unused targets."""
+MACHINE_CODES = frozenset({"unset-environment", "no-api-key", "missing-extra"})
+"""Codes of diagnostics about the machine, not the file; they are not reported for unused targets."""
 
 
 def at_use(found: Diagnostic, name: str, at: Node | None) -> Diagnostic:
@@ -416,7 +419,7 @@ def at_use(found: Diagnostic, name: str, at: Node | None) -> Diagnostic:
 
 def as_unused(found: Diagnostic) -> Diagnostic | None:
     """The diagnostic for a target that no case uses: at most a warning; None if it is not reported."""
-    if found.code in _OF_THE_MACHINE:
+    if found.code in MACHINE_CODES:
         return None
     if found.severity != "error":
         return found

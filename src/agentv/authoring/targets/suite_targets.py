@@ -105,26 +105,18 @@ def open_registry(
         reading: context of the suite.
         more: `providers` of the configuration, with its context. The targets of the closer file take precedence.
     """
-    paths = _closest(directory, reading.places.root)
+    folders = (Path(parent) / ".agentv" for parent in upwards(directory, reading.places.root))
+    found = ([path for name in _FILES if is_file(path := str(folder / name))] for folder in folders)
+    paths = next(filter(None, found), [])
     registry = TargetRegistry(providers, paths[0] if paths else None)
     home = str(Path(paths[0]).parent.parent) if paths else ""
     if more is not None and len(more[1].places.suite) > len(home):
-        _enter_more(registry, more, ())
+        _enter_configured(registry, more, ())
     for path in paths:
         _read_file(registry, path, home, reading)
     if more is not None and len(more[1].places.suite) <= len(home):
-        _enter_more(registry, more, registry.entries if more[1].places.suite != home else ())
+        _enter_configured(registry, more, registry.entries if more[1].places.suite != home else ())
     return registry
-
-
-def _closest(directory: str, root: str) -> list[str]:
-    """The files of targets in the closest `.agentv` that has any."""
-    for parent in upwards(directory, root):
-        folder = Path(parent) / ".agentv"
-        found = [path for name in _FILES if is_file(path := str(folder / name))]
-        if found:
-            return found
-    return []
 
 
 def places_of(home: str, reading: Reading) -> Places:
@@ -141,7 +133,7 @@ def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading)
         registry.unreadable = registry.unreadable or report.failed
         return
     own = replace(reading, places=places_of(home, reading), renders=True)
-    registry.first = registry.first or own
+    registry.first_reading = registry.first_reading or own
     name = Path(path).name
     if isinstance(root, ListNode) or is_reference(root):
         root = MapNode({"targets": root}, {"targets": root.at}, root.at)
@@ -173,13 +165,13 @@ def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading:
     return passed
 
 
-def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Iterable[str]) -> None:
+def _enter_configured(registry: TargetRegistry, more: tuple[Node, Reading], outer: Iterable[str]) -> None:
     """Enter the targets of a configuration, except those whose names are in `outer`, from a closer file."""
     closer, (node, reading) = frozenset(outer), more
     if not isinstance(node, ListNode) and not is_reference(node):
         reading.report.unfit(node, "'providers' must be a list")
         return
-    registry.first = registry.first or reading
+    registry.first_reading = registry.first_reading or reading
     for entry, own in entries_of(node, reading):
         _enter(registry, entry, own, closer)
 
@@ -196,12 +188,12 @@ def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Rea
             reading.unknown_key(key, defaults, tuple(_ROLES), "'defaults'")
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             reading.report.unfit(node, f"'{key}' must be the name of a target")
-    registry.default_target = one_default("target", _texts(defaults, "target"), registry.default_target, reading)
-    registry.default_judge = one_default("judge", _texts(defaults, "judge"), registry.default_judge, reading)
-    registry.default_user = one_default("user", _texts(defaults, "user"), registry.default_user, reading)
+    registry.default_target = one_default("target", _values(defaults, "target"), registry.default_target, reading)
+    registry.default_judge = one_default("judge", _values(defaults, "judge"), registry.default_judge, reading)
+    registry.default_user = one_default("user", _values(defaults, "user"), registry.default_user, reading)
 
 
-def _texts(defaults: MapNode, role: str) -> list[Scalar]:
+def _values(defaults: MapNode, role: str) -> list[Scalar]:
     """The values of a default, one for each spelling of its key."""
     found = (defaults.get(key) for key in _ROLES[role])
     return [node for node in found if isinstance(node, Scalar) and isinstance(node.value, str) and node.value]
@@ -219,7 +211,7 @@ def one_default(role: str, given: Iterable[Scalar], other: Scalar | None, readin
     return other
 
 
-def _mend_name(made: Canonical, reading: Reading) -> None:
+def _correct_name(made: Canonical, reading: Reading) -> None:
     """Report a misspelling of the key `name`, if there is one, and correct it."""
     misspelt = next(
         (key for key in made.items if key not in TARGET.known and nearest(key, TARGET.known) == "name"), None
@@ -239,7 +231,7 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Cont
     own = reading.reporting_to(reading.report.empty_copy())  # errors are reported where the target is used
     made = translated_target(entry, registry.providers, own)
     if "name" not in made.items:
-        _mend_name(made, reading)
+        _correct_name(made, reading)
     name = made.get("name")
     if not isinstance(name, Scalar) or is_empty(name):
         reading.report.error("missing-key", name or entry, "a target needs 'name'")

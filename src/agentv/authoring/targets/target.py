@@ -27,7 +27,7 @@ from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, Severity
 from agentv.model.suite.files import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec, Variable
-from agentv.model.suite.tools import GATEWAY_NAMES, ModelProtocol, ModelUpstream
+from agentv.model.suite.tools import GATEWAY_NAMES, ModelUpstream
 from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import FileGlobs
 from agentv.registry.types import Provider, ProviderSettings, Registry
@@ -62,13 +62,13 @@ def read_target(
     """
     here, beside = reading.places, reading.places.beside
     if beside is None or beside == here.suite:
-        return _read_spared(node, providers, reading, retry)
+        return _read_uncalled(node, providers, reading, retry)
     own, report = reading.report.empty_copy(), reading.report
-    spec = _read_spared(node, providers, reading.reporting_to(own), retry)
+    spec = _read_uncalled(node, providers, reading.reporting_to(own), retry)
     if any(one.code == "missing-file" and one.severity == "error" for one in own.diagnostics):
         other = report.empty_copy()
         there = structs.replace(here, suite=beside, beside=here.suite, _found={})
-        found = _read_spared(node, providers, structs.replace(reading, report=other, places=there), retry)
+        found = _read_uncalled(node, providers, structs.replace(reading, report=other, places=there), retry)
         own, spec = (own, spec) if found is None or other.failed else (other, found)
     for one in own.diagnostics:
         report.add(one)
@@ -78,7 +78,7 @@ def read_target(
     return spec
 
 
-def _read_spared(at: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
+def _read_uncalled(at: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
     """The target, or None after reporting errors.
 
     If some targets are not called, unset variables are not reported but kept in the target.
@@ -106,8 +106,8 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
     provider = _provider(at, providers, reading)
     shape = shape_of(provider.settings) if provider is not None else None
     # recorded first, so that no diagnostic about the target shows its secrets
-    said = {key: plain(one) for key, one in items.items() if shape is None or name_of(key, shape) not in shape.open}
-    reading.secrets.update(secrets_in(said))
+    texts = {key: plain(one) for key, one in items.items() if shape is None or name_of(key, shape) not in shape.open}
+    reading.secrets.update(secrets_in(texts))
     common = {key: one for key, one in items.items() if key in _KEYS}
     authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
     if provider is None or shape is None:
@@ -115,34 +115,37 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
     takes = shape.from_environment  # for these, a blank value counts as missing
     given = _settings(at, provider, reading)
     own = {key: one for key, one in given.items() if name_of(key, shape) not in takes or not _blank(one, reading)}
-    env = {} if authored is INVALID else authored.env
-    variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
-    others = structs.replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
+    env = {**reading.scope.env, **({} if authored is INVALID else authored.env)}
+    variables, from_env = from_environment(shape, own, env)
+    others = structs.replace(_EXTRA_KEYS, given=from_env) if from_env else _EXTRA_KEYS
     settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
     closed = {key: one for key, one in own.items() if name_of(key, shape) not in shape.open}
     check_settings({**closed, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
-    values |= {**drawn, "env": dict(authored.env)}
-    drawn_headers = _drawn(own.get("headers"), values.get("headers"))
+    values |= {**from_env, "env": dict(authored.env)}
+    from_env_headers = _environment_headers(own.get("headers"), values.get("headers"))
     data = {key: values.pop(key) for key in shape.open if key in values}
     shown = {key: one for key, one in values.items() if key not in shape.secrets}
-    if drawn_headers:
-        shown["headers"] = {**values["headers"], **dict.fromkeys(drawn_headers, MASK)}
+    if from_env_headers:
+        shown["headers"] = {**values["headers"], **dict.fromkeys(from_env_headers, MASK)}
     hidden = {key: one for key, one in values.items() if key in shape.secrets}
     secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope)), *secrets_in(hidden, hide=True)}
-    secrets |= set(secrets_in(_filled(drawn_headers, reading.scope), hide=True))
+    secrets |= set(secrets_in(_filled(from_env_headers, reading.scope), hide=True))
     if provider.settings.finds_keys:
         secrets |= reading.environment_secrets()
-    upstream = _upstream(settings, {**reading.scope.env, **env}, reading)
+    upstream, protocol = settings.upstream(env), getattr(settings, "model_protocol", None)
+    if upstream is None and protocol and reading.spares and getattr(settings, "gateway", None) is not False:
+        # no call will be made, as answers are replayed: the API key may be missing
+        upstream = ModelUpstream.from_settings(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
     _check_placeholders(repr(values), at, reading, passes=upstream is not None)
     price = None if authored.price is None else authored.price.price
     if upstream is not None:
         secrets.add(upstream.api_key)
         upstream = structs.replace(upstream, price=price)
     reading.secrets.update(secrets)
-    search = search_paths({**reading.scope.env, **authored.env})
+    search = search_paths(env)
     if reading.places.beside not in (None, reading.places.suite):
         check_places(settings, own.get("command") or at, search, reading)
     files = _files(settings, authored.fingerprint, search)
@@ -168,7 +171,7 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
         public={**recorded, **data, **mask(shown), **dict.fromkeys(hidden, MASK)},
         fingerprint=_fingerprint(provider, {**data, **without_keys(shown)}, settings, files, reading),
         span=span_of(place) if place is not NOWHERE else None,
-        variables=(*lacking, *settings.reads({**reading.scope.env, **env})),
+        variables=(*lacking, *settings.reads(env)),
         files=files,
         unfollowed=authored.fingerprint is None and is_unfollowed(settings, search),
         search=search,
@@ -197,16 +200,7 @@ def _check_placeholders(text: str, at: MapNode, reading: Reading, *, passes: boo
 _OF_GATEWAY = lazy_pattern(r"\{\{ gateway\.(\w+) \}\}")
 
 
-def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Reading) -> ModelUpstream | None:
-    """The API behind the gateway, or None. Its key may be missing if no call will be made, as answers are replayed."""
-    found = settings.upstream(env)
-    protocol: ModelProtocol | None = getattr(settings, "model_protocol", None)
-    if found is not None or protocol is None or not reading.spares or getattr(settings, "gateway", None) is False:
-        return found
-    return ModelUpstream.from_settings(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
-
-
-def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
+def _environment_headers(headers: Node | None, values: Any) -> dict[str, Any]:
     """The headers whose values come from the environment. Most are keys, whatever their names."""
     if not isinstance(headers, MapNode) or not isinstance(values, Mapping):
         return {}
@@ -220,21 +214,21 @@ def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
 def _settings(at: Canonical, provider: Provider, reading: Reading) -> dict[str, Node]:
     """The provider's own settings, including the text after the colon of `provider: name:rest`."""
     own = {key: node for key, node in at.items.items() if key not in _KEYS and not key.startswith("x-")}
-    said, short = at.items["provider"], provider.settings.short
-    _, colon, rest = said.value.partition(":") if isinstance(said, Scalar) else ("", "", "")
+    named, short = at.items["provider"], provider.settings.short
+    _, colon, rest = named.value.partition(":") if isinstance(named, Scalar) else ("", "", "")
     if not colon:
         return own
     shape = shape_of(provider.settings)
     other = next((key for key in own if name_of(key, shape) == short), None)
     if short is None:
         message = f"'{provider.name}' takes nothing after the colon, found '{rest}'"
-        reading.report.error("bad-target", said, message)
+        reading.report.error("bad-target", named, message)
     elif other is not None:
         written = at.spelled.get(other, other)
         message = f"'{written}' is set both here and after the colon of 'provider'; keep one of them"
         reading.report.error("two-spellings", at.keys[other], message)
     else:
-        own[short] = Scalar(rest, rest, said.at)
+        own[short] = Scalar(rest, rest, named.at)
     return own
 
 
@@ -266,35 +260,43 @@ def _filled_alone(placeholder: str, scope: Scope) -> str:
 
 
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
-    said = node.get("provider")
-    if not isinstance(said, Scalar) or not isinstance(said.value, str):
+    named = node.get("provider")
+    if not isinstance(named, Scalar) or not isinstance(named.value, str):
         kinds = ("provider", USE_TARGET)
         misspelt = next((key for key in node.items if nearest(key, kinds)), None)
-        if said is None and misspelt is not None:
+        if named is None and misspelt is not None:
             reading.unknown_key(misspelt, node, kinds, "a target")
-        elif said is None:
+        elif named is None:
             reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers.names)}")
-        elif isinstance(said, Scalar) and is_empty(said):
+        elif isinstance(named, Scalar) and is_empty(named):
             reading.report.error(
-                "bad-value", said, f"'provider' must be one of {', '.join(providers.names)}, found nothing"
+                "bad-value", named, f"'provider' must be one of {', '.join(providers.names)}, found nothing"
             )
-        elif isinstance(said, Scalar):
-            reading.report.error("unknown-provider", said, f"no provider '{said.text}'")
+        elif isinstance(named, Scalar):
+            reading.report.error("unknown-provider", named, f"no provider '{named.text}'")
         return None
-    name = said.value.partition(":")[0]
+    name = named.value.partition(":")[0]
     if name in providers.not_yet:
-        report_not_yet(name, said, reading.report)
+        report_not_yet(name, named, reading.report)
         return None
     provider = providers.find(name)
     problem = providers.problem(name) if provider is None else None
     if problem is not None:
-        reading.report.error(problem.code, said, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
+        reading.report.error(problem.code, named, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
     elif provider is None:
         hint = did_you_mean(name, providers.names)
         notes = () if hint else (f"there are {', '.join(providers.names)}",)
-        reading.report.error("unknown-provider", said, f"no provider '{name}'", hint=hint, notes=notes)
+        reading.report.error("unknown-provider", named, f"no provider '{name}'", hint=hint, notes=notes)
         _report_misspelt(node, providers.find(nearest(name, providers.names) or ""), reading)
     return provider
+
+
+def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -> None:
+    """Report the misspelt keys of a target whose provider is probably `likely`; other unknown keys may be correct."""
+    known = {*TARGET.known, *(shape_of(likely.settings).rules if likely is not None else ())}
+    for key in node.items.keys() - known:
+        if nearest(key, known):
+            reading.unknown_key(key, node, known, "a target")
 
 
 def report_not_yet(name: str, at: Node | None, report: Report) -> None:
@@ -302,20 +304,6 @@ def report_not_yet(name: str, at: Node | None, report: Report) -> None:
     hint = "read its sessions with 'agentv import copilot', and grade them with 'provider: replay'"
     message = f"the provider '{name}' is recognized but not supported yet"
     report.error("not-yet", at, message, hint=hint if name == "copilot-log" else None)
-
-
-def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -> None:
-    """Report the misspelt keys of a target whose provider is unknown; other unknown keys may be correct.
-
-    Args:
-        node: the target.
-        likely: the provider that was probably meant, if any.
-        reading: context of the target.
-    """
-    known = {*TARGET.known, *(shape_of(likely.settings).rules if likely is not None else ())}
-    for key in node.items.keys() - known:
-        if nearest(key, known):
-            reading.unknown_key(key, node, known, "a target")
 
 
 def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, extra: ExtraKeys) -> Any:
@@ -326,7 +314,7 @@ def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: 
     try:
         with foreign_code("bad-plugin", provider.plugin.title):
             made = shape.decode(own, at, reading, f"a target of {provider.name}", extra=extra)
-            wrong = _wrong_facts(made) if made is not INVALID else None
+            wrong = _wrong_types(made) if made is not INVALID else None
     except ForeignError as error:
         wrong, made = error.failure.message, INVALID
     if wrong is not None:
@@ -335,7 +323,7 @@ def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: 
     return made
 
 
-def _wrong_facts(settings: ProviderSettings) -> str | None:
+def _wrong_types(settings: ProviderSettings) -> str | None:
     """An error message if `endpoint()` or `free` of a plugin's settings has a wrong type; the engine uses both."""
     endpoint: object = settings.endpoint()
     free: object = settings.free
@@ -399,7 +387,7 @@ def check_places(settings: object, at: Node, search: SearchPaths, reading: Readi
     rules = shape_of(type(settings)).rules.values()
     recordings = (getattr(settings, rule.name) for rule in rules if rule.kind is FILE_OR_DIRECTORY and not rule.older)
     for path in filter(None, recordings):
-        _compare(path, os.path.normpath(f"{beside}{os.sep}{os.path.relpath(path, home)}"), home, at, reading)
+        _report_different(path, os.path.normpath(f"{beside}{os.sep}{os.path.relpath(path, home)}"), home, at, reading)
     for command in commands_of(settings):
         if not command.cwd:
             continue  # an agent's installed program, which the target does not name
@@ -411,14 +399,14 @@ def check_places(settings: object, at: Node, search: SearchPaths, reading: Readi
             if path in known or written not in str(command) or not is_file(path):
                 continue
             if exists(here):
-                _compare(here, path, command.cwd, at, reading)
+                _report_different(here, path, command.cwd, at, reading)
                 continue
             hint = f"did you mean '{os.path.relpath(path, command.cwd)}'?"
             message = f"file '{written}' does not exist where this command runs"
             reading.report.error("missing-file", at, message, hint=hint, notes=(FROM_PROJECT,))
 
 
-def _compare(path: str, other: str, home: str, at: Node, reading: Reading) -> None:
+def _report_different(path: str, other: str, home: str, at: Node, reading: Reading) -> None:
     """Report two different files that a path may mean; AgentV uses the one next to the eval file."""
     if is_file(path) and is_file(other) and Path(path).read_bytes() != Path(other).read_bytes():
         message = f"'{os.path.relpath(path, home)}' may be {shown(path)} or {shown(other)}, which differ"
@@ -426,7 +414,7 @@ def _compare(path: str, other: str, home: str, at: Node, reading: Reading) -> No
         reading.report.error("ambiguous-path", at, message, hint=hint, notes=(FROM_PROJECT,))
 
 
-_ALIKE = 0.75
+_SIMILAR = 0.75
 """Minimum normalized similarity of two variables' names for a suggestion."""
 
 _COMMON = lazy_pattern(r"_|API|KEYS?$|TOKEN$|SECRET$", re.IGNORECASE)
@@ -506,10 +494,10 @@ def nearly_set(names: Iterable[str], env: Mapping[str, str]) -> str | None:
 
     known = [one for one, value in env.items() if one not in names and value.strip() and _COMMON.search(one)]
     alike = DamerauLevenshtein.normalized_similarity
-    found = (extractOne(name, known, scorer=alike, processor=_whose, score_cutoff=_ALIKE) for name in names)
+    found = (extractOne(name, known, scorer=alike, processor=_provider_part, score_cutoff=_SIMILAR) for name in names)
     return next((one[0] for one in found if one is not None), None)
 
 
-def _whose(name: str) -> str:
+def _provider_part(name: str) -> str:
     """The part of a variable's name that identifies the provider: `openai` for `OPENAI_API_KEY`."""
     return _COMMON.sub("", name).lower()
