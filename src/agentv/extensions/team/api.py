@@ -47,20 +47,20 @@ ENDPOINTS: list[TeamEndpoint] = []
 _PROJECT = "/projects/{project}/api"
 _UPLOAD = f"{_PROJECT}/uploads/{{run}}"
 _DOCUMENT = 64 << 20
-"""Bytes of a `run.json`, a `summary.json`, a list of artifacts, or labels."""
+"""Most bytes of a `run.json`, a `summary.json`, a list of artifacts, or labels."""
 
 
 endpoint = declaring(ENDPOINTS, TeamEndpoint)
 
 
 class WritingQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`writing`: the run goes on."""
+    """`writing`: the run is still in progress."""
 
     writing: bool = False
 
 
 class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which rows the body holds; see `RowBatch`."""
+    """Position of the rows in the body; see `RowBatch`."""
 
     start: Annotated[int, Meta(ge=0, le=2**53)]
     generation: Annotated[int, Meta(ge=0, le=2**53)]
@@ -85,7 +85,7 @@ def _name(state: TeamState, call: TeamCall) -> RunName:
 
 @endpoint(_UPLOAD, scope="push")
 def _state(state: TeamState, call: TeamCall) -> UploadState:
-    """What the server has of a run."""
+    """Return what the server has of a run."""
     return state.uploads.state(_name(state, call))
 
 
@@ -111,7 +111,7 @@ def _put_summary(state: TeamState, call: TeamCall) -> Changed:
 
 @endpoint(f"{_UPLOAD}/files", method="POST", scope="push", limit=_DOCUMENT, body=dict[str, str])
 def _put_files(state: TeamState, call: TeamCall) -> MissingContents:
-    """Say which artifacts a run has."""
+    """Declare the artifacts of a run."""
     files = msgspec.json.decode(call.body, type=dict[str, str])
     return state.uploads.put_files(_name(state, call), files)
 
@@ -131,7 +131,7 @@ def _delete(state: TeamState, call: TeamCall) -> Changed:
 
 @endpoint(f"{_PROJECT}/labels/lines", scope="read")
 def _label_lines(state: TeamState, call: TeamCall) -> LabelLines:
-    """Labels of a project, in the order of their arrival."""
+    """Return the labels of a project, in order of arrival."""
     return LabelLines([msgspec.Raw(line) for _, line in _labels(state, call).lines()])
 
 
@@ -161,7 +161,7 @@ def _label(line: bytes, number: int) -> Label:
 
 
 class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
-    """A token to create. `days`: how long it is valid; null: for ever."""
+    """A token to create. `days`: days until it expires; null: never."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     scopes: Annotated[list[Scope], Meta(min_length=1)]
@@ -169,27 +169,27 @@ class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CreatedToken(Struct, frozen=True):
-    """A new token. `text` is shown only this once."""
+    """A new token. `text` is returned only this once."""
 
     text: str
     token: Token
 
 
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`limit`: how many lines."""
+    """`limit`: maximum number of lines."""
 
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
 
 
 @endpoint("/api/projects", scope=None)
 def _projects(state: TeamState, call: TeamCall) -> dict[str, Any]:
-    """Names of the projects that the sender may read."""
+    """Return the names of the projects that the sender may read."""
     return {"projects": [name for name in state.tokens.projects() if call.identity.allows("read", name)]}
 
 
 @endpoint(f"{_PROJECT}/tokens", scope="admin")
 def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
-    """Tokens of a project, without their texts."""
+    """Return the tokens of a project, without their texts."""
     return {"tokens": [token for token in state.tokens.all() if token.project in (None, call.project)]}
 
 
@@ -212,16 +212,16 @@ def _revoke_token(state: TeamState, call: TeamCall) -> dict[str, bool]:
 
 @endpoint(f"{_PROJECT}/audit", scope="admin", query=AuditQuery)
 def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
-    """The audit log, newest first."""
+    """Return the audit log, newest first."""
     query: AuditQuery = call.query
-    shared = call.identity.allows("admin", None)  # who signs in elsewhere is no business of a project's admin
+    shared = call.identity.allows("admin", None)  # a project's admin must not see sign-ins to other projects
     found = audit_lines(state.database, call.project, shared=shared, limit=query.limit)
     return {"lines": found}
 
 
 @endpoint("/api/openapi.json", scope=None)
-def _description(state: TeamState, call: TeamCall) -> dict[str, Any]:  # noqa: ARG001  # as all handlers
-    """This description."""
+def _description(state: TeamState, call: TeamCall) -> dict[str, Any]:  # noqa: ARG001  # the signature of handlers
+    """Return this description."""
     return description("agentv serve", ENDPOINTS, ())
 
 
@@ -232,7 +232,7 @@ _METRICS = (
 
 
 def health_routes(state: TeamState) -> list[Route]:
-    """`/health` and `/metrics`."""
+    """Return the routes `/health` and `/metrics`."""
 
     async def health(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
         try:
@@ -245,7 +245,7 @@ def health_routes(state: TeamState) -> list[Route]:
         try:
             await run_in_threadpool(checked_identity, state, request, None, None)
             found = await run_in_threadpool(_numbers, state, _METRICS)
-        except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
+        except Exception as error:  # noqa: BLE001  # any error becomes a response
             return failed(state, error)
         lines = [
             "# HELP agentv_answers_total Requests that were answered.",

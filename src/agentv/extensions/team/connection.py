@@ -1,4 +1,4 @@
-"""Requests to the server that runs are pushed to, and what it answers."""
+"""HTTP client of a team's server."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ _TIMEOUT_S = 60.0
 _CONNECT_S = 10.0
 _AGAIN = frozenset({429, 502, 503, 504})
 _OF_SENDER = frozenset({401, 403, 404, 405})
-"""Answers that hold for whatever this sender sends there."""
+"""Statuses that every request of this sender would get."""
 
 _SMALL = 512
-"""Bytes of a body that is sent as it is."""
+"""Most bytes of a body that is sent uncompressed."""
 
 _LONGEST_MESSAGE = 1_000
-"""Characters shown of a message from the server."""
+"""Most characters shown of a message from the server."""
 
 
 class PushError(AgentvError):
-    """A run could not be pushed. What was sent stays, and the next push goes on from there."""
+    """A run could not be pushed. The server keeps what was sent, and the next push continues from there."""
 
     status = ExitStatus.ERRORED
 
 
 class RemoteError(PushError):
-    """The server cannot be reached, is not an agentv server, or refuses the token. No other run can be pushed now.
+    """The server cannot be reached, is not an agentv server, or refuses the token, so no run can be pushed now.
 
     Attributes:
-        passing: it cannot be reached, so that trying again later may succeed.
+        passing: whether the problem is temporary, so that a retry may succeed.
     """
 
     def __init__(self, message: str, *, passing: bool = False) -> None:
@@ -53,18 +53,18 @@ class RemoteError(PushError):
 
 
 class ConflictError(Exception):
-    """The server has other rows than this client thought; it asks again."""
+    """The server's rows differ from what this client expected; the client must fetch the state again."""
 
 
 class Connection(Closing):
-    """Requests to a remote, tried again while the server is away for a moment. A context manager.
+    """An HTTP connection to a remote, which retries requests while the server is unavailable. A context manager.
 
     Args:
         remote: the server.
-        transport: in place of the network.
-        sleep: waits so many seconds.
-        attempts: of a request that the server does not answer; 1: whoever calls tries again.
-        timeout_s: seconds to wait for a part of an answer.
+        transport: replaces the network in tests.
+        sleep: waits for a number of seconds.
+        attempts: attempts per request; 1 leaves retries to the caller.
+        timeout_s: seconds to wait for data from the server.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class Connection(Closing):
         )
 
     def close(self) -> None:
-        """Let go of the network."""
+        """Close the HTTP client."""
         self._client.close()
 
     def get(self, path: str, into: Any, query: Mapping[str, Any] = EMPTY) -> Any:
-        """The answer to a GET, of a type.
+        """Send a GET request and return the decoded response.
 
         Raises:
             PushError: the request failed; the text says why.
@@ -99,11 +99,11 @@ class Connection(Closing):
         return self.send("GET", path, query, b"", into)
 
     def send(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
-        """Send a body, compressed; the answer, of a type.
+        """Send a body, compressed if it is large, and return the decoded response.
 
         Raises:
             ConflictError: the server has other rows.
-            PushError: it refuses, or cannot be reached.
+            PushError: the server refuses, or cannot be reached.
         """
         packed = gzip.compress(body, 1, mtime=0) if len(body) > _SMALL else body
         headers = {"Content-Encoding": "gzip"} if len(body) > _SMALL else {}
@@ -129,7 +129,7 @@ class Connection(Closing):
             except httpx.DecodingError as error:
                 raise self._is_no_server() from error
             except httpx.TransportError as error:
-                # trying again cannot help there
+                # a retry cannot help
                 final = _certificate_error(error) is not None or isinstance(error, httpx.UnsupportedProtocol)
                 if attempt == self._attempts or final:
                     message = f"cannot reach {self._remote.address}: {_reason(error)}"
@@ -174,7 +174,7 @@ def _error(response: httpx.Response) -> dict[str, Any]:
 
 
 def _certificate_error(error: BaseException | None) -> ssl.SSLError | None:
-    """The error of TLS that is the cause of another error."""
+    """Return the TLS error in the chain of causes of an error, or None."""
     while error is not None and not isinstance(error, ssl.SSLError):
         error = error.__cause__ or error.__context__
     return error

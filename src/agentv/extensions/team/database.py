@@ -1,7 +1,7 @@
-"""The port to the shared database, which SQLite implements here and PostgreSQL apart, and the audit log in it.
+"""The interface to the shared database, its SQLite implementation, and the audit log.
 
-All statements are written in what both know. Parameters are written as `:name`. Times are ISO 8601 in UTC, so that they
-sort as texts. The audit log has one line for every change, written in the transaction of the change.
+All statements are valid in both SQLite and PostgreSQL; parameters are written as `:name`. Times are ISO 8601 in UTC, so
+that they sort as text. The audit log has one line for every change, written in the same transaction.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Values = Mapping[str, Any]
 
 
 class DatabaseUnavailableError(StoreError):
-    """The database cannot be reached, or went away; the same request may succeed later."""
+    """The database cannot be reached; the same request may succeed later."""
 
     answered = (503, "database-unavailable")
 
 
 class Transaction:
-    """Statements that take effect together, or not at all.
+    """An open transaction.
 
     Args:
-        cursor: of the driver.
-        written: a statement as the driver takes it.
-        locking: waits until no other transaction holds the lock of a name; None: there is one that writes at a time.
+        cursor: cursor of the driver.
+        written: translates a statement for the driver.
+        locking: acquires the lock of a name; None if only one transaction writes at a time anyway.
     """
 
     def __init__(
@@ -48,41 +48,41 @@ class Transaction:
         self._locking = locking
 
     def run(self, statement: str, **values: Any) -> int:
-        """Run a statement; the number of rows that it changed."""
+        """Run a statement and return the number of changed rows."""
         changed: int = self._cursor.execute(self._written(statement), values).rowcount
         return changed
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
-        """Run a statement once for each of these values."""
+        """Run a statement once for each set of values."""
         self._cursor.executemany(self._written(statement), values)
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         found: list[tuple[Any, ...]] = self._cursor.execute(self._written(query), values).fetchall()
         return found
 
     def lock(self, name: str) -> None:
-        """Wait until no other transaction holds the lock of this name; held until the end."""
+        """Acquire the lock of a name, waiting for other transactions; it is held until this one ends."""
         if self._locking is not None:
             self._locking(name)
 
 
 class Database(Protocol):
-    """A database that several threads, and several servers, use at once.
+    """A database that threads and servers use concurrently.
 
-    All of it raises `DatabaseUnavailableError` where the database cannot be reached.
+    Every method raises `DatabaseUnavailableError` if the database cannot be reached.
     """
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """A transaction: committed at the end of the block, rolled back where it raises."""
+        """Return a transaction that is committed at the end of the block, or rolled back if the block raises."""
         ...
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """A transaction that changes nothing, and so waits for no other one."""
+        """Return a read-only transaction, which does not wait for others."""
         ...
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         ...
 
 
@@ -94,26 +94,26 @@ def insert(transaction: Transaction, table: str, *, or_nothing: bool = False, **
 
 
 def now() -> str:
-    """The time as the database holds it, to the millisecond."""
+    """Return the current time in the format of the database, in milliseconds."""
     return time_text(datetime.now(UTC))
 
 
 def time_text(moment: datetime) -> str:
-    """A time in UTC as the database holds it."""
+    """Return a time in the format of the database, in UTC."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def sortable_id() -> str:
-    """A new id; ids sort by the time at which they were drawn."""
+    """Return a new id; ids sort by time of creation."""
     return f"{time.time_ns():016x}{os.urandom(6).hex()}"
 
 
 class AuditLine(Struct, frozen=True):
-    """One change.
+    """One change in the audit log.
 
     Attributes:
-        actor: who made it: the id and the name of a token, or `command line`.
-        project: where; null: everywhere.
+        actor: who made the change: a token, a person, or `command line`.
+        project: project of the change; null: none in particular.
     """
 
     id: str
@@ -125,20 +125,20 @@ class AuditLine(Struct, frozen=True):
 
 
 def record(transaction: Transaction, actor: str, action: str, project: str | None, detail: str) -> None:
-    """Write a line, and let every server know that something has changed."""
+    """Write a line to the audit log, and increase the number of changes that servers watch."""
     transaction.run("UPDATE changes SET number = number + 1")
     line = AuditLine(sortable_id(), now(), actor, action, project, detail)
     insert(transaction, "audit", **asdict(line))
 
 
 def audit_lines(database: Database, project: str, *, shared: bool = True, limit: int = 100) -> list[AuditLine]:
-    """The lines of a project, newest first.
+    """Return the audit log of a project, newest first.
 
     Args:
-        database: of the server.
-        project: its name.
-        shared: also lines that belong to no project: sign-ins, members, tokens for all projects.
-        limit: of lines.
+        database: database of the server.
+        project: name of the project.
+        shared: include lines that belong to no project: sign-ins, and members and tokens of all projects.
+        limit: maximum number of lines.
     """
     query = (
         "SELECT id, time, actor, action, project, detail FROM audit "
@@ -150,18 +150,18 @@ def audit_lines(database: Database, project: str, *, shared: bool = True, limit:
 
 
 _WAITS_S = 10.0
-"""Seconds for which a transaction waits for another one."""
+"""Seconds that a transaction waits for another one."""
 
 
 class SqliteDatabase:
-    """A file. Its journal is a write-ahead log, so that readers do not wait for writers.
+    """A SQLite database with a write-ahead log, so that readers do not wait for writers.
 
     Args:
-        path: of the file, which is made where it is missing.
+        path: path of the file, which is created if it is missing.
 
     Raises:
-        DatabaseUnavailableError: it cannot be opened.
-        StoreError: its directory cannot be made.
+        DatabaseUnavailableError: the file cannot be opened.
+        StoreError: its directory cannot be created.
     """
 
     def __init__(self, path: str) -> None:
@@ -169,7 +169,7 @@ class SqliteDatabase:
         with as_store_error("make", self._path.parent):
             make_private(self._path.parent)
         with self._errors():
-            self._open = self._connected()  # its write-ahead log is kept while a connection is open
+            self._open = self._connected()  # an open connection keeps the write-ahead log
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """See `Database`."""
@@ -188,7 +188,7 @@ class SqliteDatabase:
                 yield Transaction(connection)
                 connection.execute("COMMIT")
             finally:
-                connection.close()  # which rolls back what was not committed
+                connection.close()  # rolls back what was not committed
 
     def close(self) -> None:
         """See `Database`."""
@@ -208,7 +208,7 @@ class SqliteDatabase:
         try:
             yield
         except sqlite3.OperationalError as error:
-            wrong = error.sqlite_errorcode == sqlite3.SQLITE_ERROR  # a statement; all others may succeed later
+            wrong = error.sqlite_errorcode == sqlite3.SQLITE_ERROR  # invalid SQL; other errors may be temporary
             kind = StoreError if wrong else DatabaseUnavailableError
             raise kind(f"cannot use the database {self._path}: {error}") from error
         except sqlite3.DatabaseError as error:

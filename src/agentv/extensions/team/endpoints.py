@@ -1,4 +1,4 @@
-"""Endpoints of a team's server: what they share, who sends a request and may do what, declarations, and answers."""
+"""Endpoints of a team's server: shared state, authentication and authorization, declarations, and responses."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
 
 
 _FAILURES = 20
-"""Wrong tokens of one address within `_WINDOW_S`, after which its requests are refused."""
+"""Wrong tokens from one address within `_WINDOW_S` after which its requests are refused."""
 
 _WINDOW_S = 60.0
 
 
 _WRITERS = 16
-"""Of 40 threads."""
+"""Threads for requests that change something, out of 40 in all."""
 
 
 class FailedSignIns:
-    """Counts wrong tokens of each address in the current minute or so, so that nobody tries many."""
+    """Counts wrong tokens by address in windows of about a minute, to limit guessing."""
 
     def __init__(self) -> None:
         self._began = 0.0
         self._failures: Counter[str] = Counter()
 
     def wait_s(self, address: str) -> float:
-        """Seconds until requests of an address are taken again; 0: they are."""
+        """Return the seconds until requests from an address are accepted again, or 0."""
         left = self._began + _WINDOW_S - time.monotonic()
         return left if left > 0 and self._failures[address] >= _FAILURES else 0.0
 
     def add(self, address: str) -> None:
-        """A request of an address had a wrong token."""
+        """Count a wrong token from an address."""
         if time.monotonic() - self._began > _WINDOW_S:
             self._began = time.monotonic()
             self._failures.clear()
@@ -69,15 +69,15 @@ class TeamState:
     Args:
         database: shared with other servers.
         addresses: see below.
-        openid: where people sign in; None: they sign in with an API token.
+        openid: provider at which people sign in; None: they sign in with an API token.
         proxies: see below.
 
     Attributes:
-        addresses: under which people reach the server, such as `https://evals.example.org`.
-        proxies: IP addresses or networks whose `X-Forwarded-For` says who sent a request.
-        answered: requests by status, for the metrics.
-        writers: threads that change something. Others stay for readers, who must not wait where writers do.
-        copied: how many changes of the database its copies show; -1: they were never compared.
+        addresses: public addresses of the server, such as `https://evals.example.org`.
+        proxies: IP addresses or networks whose `X-Forwarded-For` is trusted.
+        answered: number of responses by status, for the metrics.
+        writers: limits the threads of requests that change something, so that reading requests do not wait for them.
+        copied: number of database changes included in this server's copies; -1 before the first comparison.
     """
 
     def __init__(
@@ -107,37 +107,37 @@ _SECONDS: dict[Purpose, int] = {"session": int(LONGEST.total_seconds()), "sign-i
 
 
 def origin_of(addresses: Sequence[str], request: Request) -> str:
-    """The one of a server's addresses under which a browser sees it."""
+    """Return the server's address that a request was sent to."""
     host = request.headers.get("host", "")
     return next((one for one in addresses if urlsplit(one).netloc == host), addresses[0] if addresses else "")
 
 
 def cookie_name(purpose: Purpose, origin: str) -> str:
-    """The name of a cookie. Servers of one machine share cookies, so that a port is part of the name without TLS."""
+    """Return the name of a cookie. Without TLS it contains the port, as servers on one host share cookies."""
     if origin.startswith("https://"):
         return f"__Host-agentv-{purpose}"
     return f"agentv-{purpose}-{urlsplit(origin).port or 80}"
 
 
 def cookie_of(request: Request, purpose: Purpose, origin: str) -> str:
-    """What a cookie holds; empty: it is not there."""
+    """Return the value of a cookie, or "" if it is not set."""
     return request.cookies.get(cookie_name(purpose, origin), "")
 
 
 def set_cookie(response: Response, purpose: Purpose, origin: str, text: str) -> None:
-    """Have the browser keep a cookie; an empty text: forget it."""
+    """Set a cookie; an empty text deletes it."""
     name, secure = cookie_name(purpose, origin), origin.startswith("https://")
     max_age = _SECONDS[purpose] if text else 0
     response.set_cookie(name, text, max_age=max_age, path="/", secure=secure, httponly=True, samesite="lax")
 
 
 class Identity(Struct, frozen=True):
-    """A person or a program.
+    """An authenticated person or program.
 
     Attributes:
-        actor: how the audit log and labels name it.
-        scopes: by project; those of None hold for every project.
-        csrf: what a request that changes something must carry, if it comes with a session; empty: with a token.
+        actor: name in the audit log and in labels.
+        scopes: scopes by project; those of None hold for every project.
+        csrf: CSRF token that changing requests of a session must carry; empty for API tokens.
     """
 
     actor: str
@@ -145,17 +145,17 @@ class Identity(Struct, frozen=True):
     csrf: str = ""
 
     def allows(self, scope: Scope, project: str | None) -> bool:
-        """Whether it may do something in a project, or with None in every project; `admin` includes all else."""
+        """Whether a scope is granted in a project, or in every project if None; `admin` includes all others."""
         held = self.held(project)
         return scope in held or "admin" in held
 
     def held(self, project: str | None) -> Collection[Scope]:
-        """What it may do in a project."""
+        """Return the scopes in a project."""
         return self.scopes.get(None, frozenset()) | self.scopes.get(project, frozenset())
 
 
 def session_identity(state: TeamState, text: str) -> Identity | None:
-    """Who is signed in with a session; None: nobody is any more. Called in a thread.
+    """Return the identity of a session, or None if it is no longer valid. Called in a thread.
 
     Raises:
         DatabaseUnavailableError: it cannot be looked up.
@@ -175,30 +175,29 @@ def session_identity(state: TeamState, text: str) -> Identity | None:
 
 
 def of_token(token: Token, csrf: str = "") -> Identity:
-    """Whoever has a token."""
+    """Return the identity of a token."""
     return Identity(token.actor, {token.project: frozenset(token.scopes)}, csrf)
 
 
 def csrf_of(text: str) -> str:
-    """What a page of a session proves itself with. Who knows it cannot find out the session."""
+    """Return the CSRF token of a session, from which the session cannot be derived."""
     return sha256(f"agentv page {text}".encode(errors="replace")).hexdigest()
 
 
 def checked_identity(state: TeamState, request: Request, scope: Scope | None, project: str | None) -> Identity:
-    """Who sends a request, and may do what it asks for: something with a scope in a project. Called in a thread.
+    """Authenticate a request, and check that its sender has a scope in a project. Called in a thread.
 
-    A token counts more than a session. The scopes of a session are looked up with each request: those that its token or
-    its person has now.
+    A token takes precedence over a session. The scopes of a session are the current ones of its token or person.
 
     Args:
-        state: of the server.
-        request: that was sent.
-        scope: that it needs; None: whoever is known may send it.
-        project: None: it is about all projects.
+        state: state of the server.
+        request: the request.
+        scope: required scope; None: any authenticated sender is allowed.
+        project: project of the request; None: all projects.
 
     Raises:
-        RefusedError: the request does not say who sends it, or they may not; or another page sent it with a session.
-        DatabaseUnavailableError: it cannot be looked up.
+        RefusedError: the sender is unknown or lacks the scope, or the request was forged by another page.
+        DatabaseUnavailableError: the database cannot be reached.
     """
     token, text = _bearer_token(state, request), cookie_of(request, "session", origin_of(state.addresses, request))
     found = of_token(token) if token is not None else session_identity(state, text)
@@ -206,7 +205,7 @@ def checked_identity(state: TeamState, request: Request, scope: Scope | None, pr
         raise RefusedError(401, "no-token", "the request has no token: send 'Authorization: Bearer TOKEN'")
     if scope is not None:
         check_scope(found, scope, project)
-    if found.csrf and request.method not in SAFE:  # only one of the server's own pages changes something with a session
+    if found.csrf and request.method not in SAFE:  # with a session, only the server's own pages may change something
         given = request.headers.get(TOKEN_HEADER, "").encode()
         if "origin" not in request.headers or not compare_digest(given, found.csrf.encode()):
             raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
@@ -214,10 +213,10 @@ def checked_identity(state: TeamState, request: Request, scope: Scope | None, pr
 
 
 def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
-    """Refuse what a project, or the lack of a scope, forbids.
+    """Raise if an identity lacks a scope in a project.
 
     Raises:
-        RefusedError: the message says which.
+        RefusedError: it has no access to the project, or lacks the scope.
     """
     if not identity.held(project):
         raise RefusedError(403, "other-project", f"you have no access to the project '{project}'")
@@ -226,7 +225,7 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
 
 
 def _bearer_token(state: TeamState, request: Request) -> Token | None:
-    """The token of a request; None: it has none."""
+    """Return the token of a request, or None if it has no `Authorization` header."""
     if "authorization" not in request.headers:
         return None
     address = request.client.host if request.client is not None else ""
@@ -245,20 +244,20 @@ def _bearer_token(state: TeamState, request: Request) -> Token | None:
 
 
 SMALL_BODY = 4 << 20
-"""Bytes of a body that is no upload of rows or artifacts, decompressed."""
+"""Most bytes of a body other than an upload of rows or artifacts, decompressed."""
 
 _PACKED = 1 << 16
-"""Bytes by which gzip may make a body longer."""
+"""Bytes by which gzip may lengthen a body."""
 
 
 class TeamCall(Struct, frozen=True):
-    """A request whose sender was checked.
+    """An authenticated and authorized request.
 
     Attributes:
-        project: that its address names; empty: it names none.
-        names: the variable parts of its path.
-        query: its parameters, converted.
-        body: decompressed.
+        project: project in its path; empty if there is none.
+        names: other variable parts of its path.
+        query: its query parameters, converted.
+        body: its body, decompressed.
     """
 
     identity: Identity
@@ -269,10 +268,10 @@ class TeamCall(Struct, frozen=True):
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, decompressed.
+    """Return the body of a request, decompressed.
 
     Raises:
-        RefusedError: it is longer than the limit, was cut, goes on after its end, or has an unknown encoding.
+        RefusedError: it is longer than the limit, is truncated, has trailing data, or has an unknown encoding.
     """
     encoding = request.headers.get("content-encoding", "identity")
     if encoding not in ("identity", "gzip"):
@@ -299,16 +298,16 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 RETRY_S = 2.0
-"""Seconds after which a client may try again where the database was away."""
+"""Seconds after which a client may retry when the database cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamEndpoint(Endpoint):
-    """One method of one path, which asks who sends a request.
+    """One method of one path, which requires authentication.
 
     Attributes:
-        scope: that the sender must have; None: whoever is known may.
-        limit: bytes of the body.
+        scope: required scope; None: any authenticated sender is allowed.
+        limit: most bytes of the body.
     """
 
     scope: Scope | None = field(kw_only=True)
@@ -316,12 +315,12 @@ class TeamEndpoint(Endpoint):
 
 
 def routes_of(state: TeamState, endpoints: Sequence[TeamEndpoint]) -> list[Route]:
-    """The routes of endpoints."""
+    """Return the routes of endpoints."""
     return [Route(one.path, _handler(state, one), methods=[one.method]) for one in endpoints]
 
 
 def json_response(state: TeamState, value: Any) -> Response:
-    """An answer, which the metrics count."""
+    """Return a JSON response, and count it for the metrics."""
     state.answered[200] += 1
     return Response(msgspec.json.encode(value), media_type="application/json")
 
@@ -337,14 +336,14 @@ def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], An
             call = TeamCall(sender, project, names, query, body)
             limiter = None if endpoint.method == "GET" else state.writers
             return json_response(state, await to_thread.run_sync(endpoint.handler, state, call, limiter=limiter))
-        except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
+        except Exception as error:  # noqa: BLE001  # any error becomes a response
             return failed(state, error)
 
     return handler
 
 
 def failed(state: TeamState, error: Exception) -> Response:
-    """The answer where something raised, which the metrics count."""
+    """Return the response to an exception, and count it for the metrics."""
     if isinstance(error, RefusedError):
         found = error_response(error.status, error.code, str(error), error.retry_s)
     elif isinstance(error, DatabaseUnavailableError):
@@ -366,6 +365,6 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     msgspec.DecodeError: (400, "bad-request"),  # of a body or a query
     UnicodeDecodeError: (400, "bad-request"),
     RecursionError: (400, "bad-request"),
-    ClientDisconnect: (400, "cut"),  # nobody reads this answer, but the metrics count it
+    ClientDisconnect: (400, "cut"),  # no client reads this response, but the metrics count it
 }
-"""Exception → the status and the code of its answer; the first that fits."""
+"""Exception → status and code of its response; the first match counts."""

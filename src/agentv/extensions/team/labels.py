@@ -1,4 +1,4 @@
-"""Labels of a project in the shared database: each line once, in the order of arrival."""
+"""Labels of a project in the shared database, without duplicates and in order of arrival."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from agentv.model.run.labels import Label, time_problem
 from agentv.store.labels import label_in, label_line, labels_file
 
 LARGEST_LABEL = 64 << 10
-"""Bytes of one label."""
+"""Most bytes of a label."""
 
 
 class TeamLabels:
-    """The labels of one project, as one person or program reads and adds them; a `LabelStore`.
+    """The labels of a project, as read and added by one person or program. A `LabelStore`.
 
     Args:
-        database: of the server.
-        project: that exists.
+        database: database of the server.
+        project: an existing project.
         actor: who adds labels, for the audit log.
     """
 
@@ -33,36 +33,36 @@ class TeamLabels:
         self._actor = actor
 
     def read(self, suites: Collection[str] | None = None) -> list[Label]:
-        """The labels of these suites, or of all, in the order of their arrival; no ratings."""
+        """Return the labels of these suites, or of all, in order of arrival, without ratings."""
         return [one for one in self.read_all(suites) if not one.is_rating]
 
     def ratings(self, suites: Collection[str]) -> list[Label]:
-        """The ratings of whole answers of these suites, in the order of their arrival."""
+        """Return the ratings of whole answers of these suites, in order of arrival."""
         return [one for one in self.read_all(suites) if one.is_rating]
 
     def read_all(self, suites: Collection[str] | None = None) -> list[Label]:
-        """Labels and ratings, in the order of their arrival."""
+        """Return labels and ratings, in order of arrival."""
         return [label_in(line) for suite, line in self.lines() if suites is None or suite in suites]
 
     def lines(self) -> list[tuple[str, bytes]]:
-        """The suite of each label and its line without an end, in the order of arrival."""
+        """Return the suite and the line of each label, in order of arrival; lines have no line end."""
         query = "SELECT suite, line FROM labels WHERE project = :project ORDER BY number"
         with self._database.reading() as transaction:
             return [(suite, line) for suite, line in transaction.rows(query, project=self._project)]
 
     def add(self, labels: Sequence[Label]) -> None:
-        """Add labels; those that are there already change nothing.
+        """Add labels, ignoring existing ones.
 
         Raises:
-            UploadRefusedError: a label is too large, or its suite can have no file.
+            UploadRefusedError: a label is invalid or too large, or the name of its suite is too long.
         """
         self.merge(labels)
 
     def merge(self, labels: Sequence[Label]) -> int:
-        """Add the labels that are missing; how many.
+        """Add the labels that do not exist yet, and return their number.
 
         Raises:
-            UploadRefusedError: as `add`; then none is added.
+            UploadRefusedError: as `add`; no label is added then.
         """
         by_id = {sha256(line).hexdigest(): (label, line) for label in labels for line in [_checked_line(label)]}
         if not by_id:
@@ -80,16 +80,16 @@ class TeamLabels:
                 audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
         return added.total()
 
-    def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites lie in one place
-        """Where the labels lie, for messages."""
+    def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites are stored together
+        """Return where the labels are stored, for messages."""
         return [f"the server's labels of {self._project}"]
 
 
 def _checked_line(label: Label) -> bytes:
-    """The line of a label.
+    """Return a label as a line.
 
     Raises:
-        UploadRefusedError: it cannot be kept.
+        UploadRefusedError: it cannot be stored.
     """
     try:
         line = label_line(label)

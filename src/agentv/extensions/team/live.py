@@ -1,4 +1,4 @@
-"""A run is pushed while it goes on: a thread reads its files as they grow. The run never waits for it."""
+"""Pushes a run while it is in progress, from a thread that reads its files as they grow. The run never waits for it."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ if TYPE_CHECKING:
 
 
 _REQUEST_S = 20.0
-"""Seconds to wait for one answer of the server."""
+"""Seconds to wait for a response of the server."""
 
 _GOES_ON_S = 45.0
-"""Seconds without rows after which a message says that the run is in progress; after 120 the server calls it ended."""
+"""Seconds without rows after which a heartbeat is sent; after 120 the server would consider the run ended."""
 
 _ARTIFACTS_SHARE = 20
-"""Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""
+"""Scanning for artifacts takes at most one part in this many of the time."""
 
 
 _BATCH_SHARE = 300
-"""Between two batches of rows lies at least one part of so many of the time that the run took so far."""
+"""The wait between batches is at least one part in this many of the run's duration so far."""
 
 
 FIRST_S = 0.25
 LONGEST_S = 2.0
-"""Seconds between two batches of rows, which become rarer in a long run, so that they stay few."""
+"""Shortest and longest wait between batches of rows, in seconds; it grows in long runs, so that batches stay few."""
 
 RETRY_S = 1.0
 LONGEST_RETRY_S = 15.0
-"""Seconds until the server is tried again, each time twice as long."""
+"""First and longest wait before a retry, in seconds; it doubles each time."""
 
 END_S = 10.0
 AWAY_S = 1.5
-"""Seconds to wait for the last rows after the run; the second, if the server was away before."""
+"""Seconds to wait for the last rows after the run; `AWAY_S` if the server was unreachable before."""
 
 _WITHOUT = "the run goes on without it"
 
 
 class LivePushed(Struct, frozen=True):
-    """What was pushed of a run while it went on.
+    """The result of pushing a run while it was in progress.
 
     Attributes:
-        path: its directory.
-        page: address of the page that shows it.
-        rows: lines that were sent.
-        problem: why the server does not have all of it; None: it has.
+        path: directory of the run.
+        page: URL of the run's page.
+        rows: number of rows sent.
+        problem: why the server does not have the whole run, or None if it does.
     """
 
     path: Path
@@ -67,13 +67,13 @@ class LivePushed(Struct, frozen=True):
 
 
 class LivePush:
-    """The push of one run while it goes on. Nothing that goes wrong in it is raised.
+    """Pushes one run while it is in progress. Errors are reported, never raised.
 
     Args:
         remote: the server.
         env: the environment, whose secrets are not sent.
-        problem: called with why rows cannot be pushed now, once for each reason, on another thread.
-        options: of the connection.
+        problem: called on another thread with the reason why rows cannot be pushed now, once for each reason.
+        options: options of the connection.
     """
 
     def __init__(
@@ -98,17 +98,17 @@ class LivePush:
         self._complete = self._away = False
 
     def start(self, path: Path) -> None:
-        """Begin to push the run in a directory, which has been opened."""
+        """Start pushing the run in a directory, which must exist."""
         self._path = path
         Thread(target=self._work, args=(path,), name="agentv-push", daemon=True).start()
 
     def finish(self, waiting: Callable[[], object] = lambda: None) -> LivePushed | None:
-        """Wait for the last rows, for a bounded time; what was pushed. None: the run has not begun.
+        """Wait a limited time for the last rows, and return the result, or None if the run has not started.
 
-        Ctrl-C ends the waiting.
+        Ctrl-C ends the wait.
 
         Args:
-            waiting: called once if it takes a moment.
+            waiting: called once if the wait takes longer than a moment.
         """
         if self._path is None:
             return None
@@ -132,8 +132,8 @@ class LivePush:
             self._done.set()
 
     def _pushes(self, path: Path) -> None:
-        """Push what is new until the run has ended and the server has all of it, or trying again is of no use."""
-        from agentv.extensions.team.connection import Connection  # the client of HTTP takes a moment to load
+        """Push new data until the run has ended and the server has all of it, or a retry cannot help."""
+        from agentv.extensions.team.connection import Connection  # deferred: the HTTP client is slow to import
         from agentv.extensions.team.pushing import RunPush, redactor_of
 
         began, retry = time.monotonic(), RETRY_S
@@ -157,7 +157,7 @@ class LivePush:
                     self._fail(str(error), "trying again while the run goes on" if self._away else _WITHOUT)
                     if ended and (was_away or not self._away):
                         return
-                    # what trying again does not help may be mended when the run has ended
+                    # after a permanent error, try once more when the run has ended
                     wait, retry = retry if self._away else None, min(2 * retry, LONGEST_RETRY_S)
                 (self._given_up if ended else self._run_ended).wait(wait)
 
@@ -182,7 +182,7 @@ class LivePush:
 
 
 def _is_described(path: Path) -> bool:
-    """Whether `run.json` says what is run; a directory that was just opened has one that only names the run."""
+    """Whether `run.json` is complete; that of a directory just created has only the id of the run."""
     try:
         return "started" in read_document(path / RUN)
     except StoreError:

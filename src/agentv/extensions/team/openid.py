@@ -1,4 +1,4 @@
-"""A client of one OpenID provider: authorization code with PKCE, and a verified ID token."""
+"""A client of an OpenID provider, using the authorization code flow with PKCE and verified ID tokens."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from agentv.store.files.encoding import decodable
 SECRET_VARIABLE = "AGENTV_OIDC_CLIENT_SECRET"  # noqa: S105  # the name of a variable
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Signatures with a key that only the provider has, so without `none` and the HS family."""
+"""Asymmetric signature algorithms, which need the provider's private key; `none` and the HS family are excluded."""
 
 _LEEWAY_S = 60
-"""Seconds that the clocks of this server and of the provider may differ."""
+"""Seconds by which the clocks of this server and of the provider may differ."""
 
 _TIMEOUT_S = 5.0
 SIGN_IN_S = 10.0
@@ -45,19 +45,19 @@ _LONGEST_PATH = 800
 
 
 class OpenIdError(Exception):
-    """A person cannot be signed in. The message is for that person and for the administrator."""
+    """A person cannot be signed in. The message is shown to that person."""
 
 
 class ProviderUnavailableError(OpenIdError):
-    """The provider cannot be reached, or does not answer as it must; the same may succeed later."""
+    """The provider cannot be reached, or its response is invalid; the same request may succeed later."""
 
 
 class Attempt(Struct, frozen=True):
-    """An attempt to sign in. The browser has it in a cookie; state, nonce and code verifier follow from its secret.
+    """An attempt to sign in, stored in a cookie. State, nonce and code verifier are derived from its secret.
 
     Attributes:
         secret: 256 random bits.
-        target: path of this server that is opened afterwards.
+        target: path on this server to open afterwards.
     """
 
     secret: str
@@ -65,37 +65,37 @@ class Attempt(Struct, frozen=True):
 
     @classmethod
     def begin(cls, target: str) -> Attempt:
-        """A new attempt."""
+        """Create an attempt."""
         return cls(token_urlsafe(32), own_path(target))
 
     @classmethod
     def of_cookie(cls, text: str) -> Attempt | None:
-        """What a cookie holds; None: no attempt."""
+        """Parse the value of a cookie; None if it is not valid."""
         secret, found, target = text.partition(".")
         return cls(secret, own_path(unquote(target))) if found and len(secret) == 43 else None
 
     @property
     def cookie(self) -> str:
-        """The attempt as a cookie holds it."""
+        """The value of the cookie."""
         return f"{self.secret}.{quote(self.target, safe='')}"
 
     def began(self, state: str) -> bool:
-        """Whether an answer with this state is the answer to this attempt."""
+        """Whether a response with this state belongs to this attempt."""
         return compare_digest(state.encode(errors="replace"), self.derived("state").encode())
 
     def derived(self, purpose: str) -> str:
-        """The state, the nonce or the code verifier (PKCE) of this attempt."""
+        """Return the state, the nonce or the code verifier (PKCE) of this attempt."""
         digest = sha256(f"agentv {purpose} {self.secret}".encode(errors="replace")).digest()
         return urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def own_path(text: str) -> str:
-    """A path of this server, as it is; `/` for all that would lead elsewhere."""
+    """Return a path unchanged if it leads to this server, otherwise `/`."""
     return text if len(text) <= _LONGEST_PATH and _OWN_PATH.fullmatch(text) else "/"
 
 
 class Metadata(Struct, frozen=True):
-    """What a provider says of itself."""
+    """Published metadata of a provider."""
 
     issuer: str
     authorization_endpoint: str
@@ -115,15 +115,15 @@ class _KeySet(Struct, frozen=True):
 
 
 class OpenIdProvider:
-    """A provider at which people sign in.
+    """An OpenID provider at which people sign in.
 
     Args:
-        issuer: address of the provider, exactly as it names itself.
-        client_id: how the provider knows this server.
-        secret: empty: the provider knows the server as a public client.
+        issuer: URL of the provider, exactly as in its metadata.
+        client_id: client id of this server at the provider.
+        secret: client secret; empty for a public client.
 
     Raises:
-        UsageError: the issuer is not the address of a provider.
+        UsageError: the issuer is not a valid URL of a provider.
     """
 
     def __init__(self, issuer: str, client_id: str, secret: str = "") -> None:
@@ -141,7 +141,7 @@ class OpenIdProvider:
         self._metadata: Metadata | None = None
 
     async def address(self, attempt: Attempt, redirect: str) -> str:
-        """Where the browser goes to sign in.
+        """Return the URL that the browser must open to sign in.
 
         Raises:
             ProviderUnavailableError: the provider cannot be reached.
@@ -160,15 +160,15 @@ class OpenIdProvider:
         return str(httpx.URL(metadata.authorization_endpoint).copy_merge_params(query))
 
     async def person(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
-        """Who has signed in.
+        """Return the person who has signed in.
 
         Args:
-            attempt: that this browser began.
-            answer: parameters with which the provider sent the browser back; their state was checked.
-            redirect: as it was given to `address`.
+            attempt: the attempt that this browser began.
+            answer: query parameters of the provider's redirect; the caller has checked their state.
+            redirect: the redirect URI passed to `address`.
 
         Raises:
-            OpenIdError: nobody has, or the answer is not valid.
+            OpenIdError: sign-in failed, or the response is not valid.
             ProviderUnavailableError: the provider cannot be reached.
         """
         metadata = await self._current_metadata()
@@ -189,7 +189,7 @@ class OpenIdProvider:
         return Person(self.issuer, claims["sub"], known or "")
 
     async def _current_metadata(self) -> Metadata:
-        """What the provider says of itself, fetched once."""
+        """Return the provider's metadata, fetched at the first call."""
         if self._metadata is not None:
             return self._metadata
         found: Metadata = await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", Metadata)
@@ -214,12 +214,12 @@ class OpenIdProvider:
             form["client_id"] = self._client_id
         elif "client_secret_post" in supported and "client_secret_basic" not in supported:
             form |= {"client_id": self._client_id, "client_secret": self._secret}
-        else:  # which takes both in the encoding of forms
+        else:  # HTTP Basic, with both values form-encoded (RFC 6749)
             auth = (quote_plus(self._client_id), quote_plus(self._secret))
         address = metadata.token_endpoint
         status, answer = await self._sent("POST", address, data=form, auth=auth)
         if status in (400, 401, 403):
-            reported: Any = None  # of an OAuth error, such as `invalid_grant`
+            reported: Any = None  # an OAuth error code, such as `invalid_grant`
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
                 reported = msgspec.json.decode(answer)["error"]
             reason = _shown(reported) if reported and isinstance(reported, str) else status
@@ -228,10 +228,10 @@ class OpenIdProvider:
         return tokens
 
     async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
-        """The claims of an ID token that the provider signed for this attempt."""
+        """Verify the ID token of an attempt, and return its claims."""
         published: _KeySet = await self._get(metadata.jwks_uri, _KeySet)
         usable: list[Any] = []
-        for one in published.keys:  # others, of whatever kind, may stand beside those that can verify (RFC 7517)
+        for one in published.keys:  # skip keys of unknown types (RFC 7517)
             with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError):
                 usable.append(_KEY_TYPES[one["kty"]].import_key(one))
         registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
@@ -260,7 +260,7 @@ class OpenIdProvider:
         return _decoded(address, *await self._sent("GET", address, headers=headers), into)
 
     async def _sent(self, method: str, address: str, **given: Any) -> tuple[int, bytes]:
-        """The status and the body of an answer."""
+        """Send a request, and return the status and the body of the response."""
         try:
             response = await self._client.request(method, address, **given)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -270,15 +270,15 @@ class OpenIdProvider:
 
 
 def opened_provider(issuer: str | None, client_id: str | None, env: Mapping[str, str]) -> OpenIdProvider | None:
-    """The provider; None: people sign in with API tokens.
+    """Create the provider from its options, or return None if people sign in with API tokens.
 
     Args:
-        issuer: address of the provider.
-        client_id: how it knows this server.
-        env: has the client secret; without it, the provider must know the server as a public client.
+        issuer: URL of the provider.
+        client_id: client id of this server at the provider.
+        env: environment with the client secret; without one, the server is a public client.
 
     Raises:
-        UsageError: only one of them is given, or the issuer is not the address of a provider.
+        UsageError: only one of issuer and client id is given, or the issuer is not a valid URL of a provider.
     """
     if issuer is None and client_id is None:
         return None
@@ -297,12 +297,12 @@ def _decoded(address: str, status: int, body: bytes, into: Any) -> Any:
 
 
 def _shown(text: str) -> str:
-    """A text of the provider as a page may show it: short, on one line, in ASCII."""
+    """Return a text from the provider for display: short, on one line, in ASCII."""
     return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in text[:100])
 
 
 def _is_safe(address: str) -> bool:
-    """Whether nobody between here and there can read and change what is sent."""
+    """Whether requests to an address are encrypted, or stay on this machine."""
     try:
         parts = urlsplit(address)
         host = parts.hostname

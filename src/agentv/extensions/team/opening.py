@@ -1,4 +1,4 @@
-"""A team's database is opened by its address, and migrated: numbered files of SQL, each applied once, in order."""
+"""Opens a team's database by its address, and migrates it with numbered SQL files, each applied once and in order."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
 
 
 class Migration(Struct, frozen=True):
-    """One step of the schema.
+    """One step of the schema's history.
 
     Attributes:
-        number: from 1, without gaps.
-        statements: SQL that PostgreSQL and SQLite both know.
+        number: counted from 1, without gaps.
+        statements: SQL that is valid in both PostgreSQL and SQLite.
     """
 
     number: int
@@ -35,7 +35,7 @@ class Migration(Struct, frozen=True):
 
 
 def migrations() -> tuple[Migration, ...]:
-    """Every step, in order."""
+    """Return every migration, in order."""
     found = []
     for file in sorted((files("agentv.extensions.team") / "migrations").iterdir(), key=lambda one: one.name):
         number, _, name = file.name.removesuffix(".sql").partition("-")
@@ -46,10 +46,10 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> tuple[str, ...]:
-    """Bring a database to the newest schema; two servers that start at once do it once.
+    """Migrate a database to the newest schema; safe if two servers start at the same time.
 
     Returns:
-        The names of the steps that were applied.
+        The names of the migrations that were applied.
 
     Raises:
         StoreError: a newer agentv has changed the schema.
@@ -77,16 +77,16 @@ _NOT_ENCODED = re.compile(r"[@/#\[\]]|%(?![0-9A-Fa-f]{2})")
 
 
 def open_database(address: str) -> Database:
-    """The database at an address: `postgresql://…`, or `sqlite:///PATH`.
+    """Open the database at an address: `postgresql://…`, or `sqlite:///PATH`.
 
     Raises:
-        UsageError: the address is of neither kind, or its password is not encoded.
-        DatabaseUnavailableError: it cannot be reached.
+        UsageError: the address has another form, its password is not percent-encoded, or the driver is missing.
+        DatabaseUnavailableError: the database cannot be reached.
     """
     scheme, _, rest = address.partition("://")
     if scheme in ("postgresql", "postgres"):
         before, found, _ = rest.partition("?")[0].rpartition("@")
-        # a password that would be taken for another part of the address: errors would show it
+        # part of such a password would be parsed as another part of the address, and shown in errors
         if found and _NOT_ENCODED.search(before.partition(":")[2]):
             hint = "write %40 for @, %2F for / and %25 for %, or leave the password out and set PGPASSWORD"
             raise UsageError("the password in the address of the database must be percent-encoded", hint)
@@ -106,19 +106,19 @@ def open_database(address: str) -> Database:
 
 DATABASE_VARIABLE = "AGENTV_DATABASE"
 DATA = Path(".agentv", "server")
-"""Directory of a server, if nothing says otherwise."""
+"""Default directory of a server."""
 
 
 def database_address(given: str | None, data: Path, env: Mapping[str, str]) -> str:
-    """The address of the database: as given, of the environment, else a file of SQLite in the server's directory."""
+    """Return the given address, else that of the environment, else a SQLite file in the server's directory."""
     return given or env.get(DATABASE_VARIABLE) or f"sqlite:///{data / 'team.sqlite'}"
 
 
 def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
-    """The database, and the migrations that were applied to it.
+    """Open and migrate a database, and return it with the names of the applied migrations.
 
     Raises:
-        UsageError: the address is wrong, or the driver is missing.
+        UsageError: the address is invalid, or the driver is missing.
         DatabaseUnavailableError: it cannot be reached.
         StoreError: a newer agentv has used it.
     """
@@ -132,7 +132,7 @@ def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
 
 @contextmanager
 def team_database(address: str) -> Iterator[Database]:
-    """The database as `open_team_database` opens it, closed at the end."""
+    """Open a database as `open_team_database`, and close it at the end of the block."""
     database, _ = open_team_database(address)
     try:
         yield database

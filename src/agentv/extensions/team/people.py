@@ -1,6 +1,6 @@
-"""Who may do what: projects, API tokens, members, and the sessions of those who signed in.
+"""Access control: projects, API tokens, members, and sessions of people who signed in.
 
-A token is 256 random bits; the database has only its hash.
+A token is 256 random bits, of which the database stores only a hash.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Scope = Literal["read", "push", "label", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 PREFIX = "agentv_"
-"""How every token begins, so that scanners of repositories know one."""
+"""Prefix of every token, by which secret scanners recognize one."""
 
 _PROJECT = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
 
 
 class Token(Struct, frozen=True):
-    """What is known of a token, without its text.
+    """A stored API token, without its text.
 
     Attributes:
-        id: to name it by.
+        id: id by which commands and the audit log name it.
         project: its project; null: every project.
-        expires: null: never.
-        revoked: when it was made invalid; null: it was not.
+        expires: time of expiry; null: never.
+        revoked: time of revocation; null: not revoked.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Token(Struct, frozen=True):
 
     @property
     def problem(self) -> str | None:
-        """Why it is not accepted."""
+        """Why the token is not accepted, or None."""
         if self.revoked is not None:
             return "the token was revoked"
         if self.expires is not None and self.expires <= now():
@@ -56,31 +56,31 @@ class Token(Struct, frozen=True):
 
     @property
     def actor(self) -> str:
-        """How the audit log calls it."""
+        """Name of the token in the audit log."""
         return f"{self.id} ({self.name})"
 
 
 class Tokens:
-    """Projects, and the tokens for them."""
+    """The projects and tokens in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def projects(self) -> list[str]:
-        """The names of all projects, sorted."""
+        """Return the names of all projects, sorted."""
         with self._database.reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT name FROM projects ORDER BY name")]
 
     def create(
         self, name: str, project: str | None, scopes: Collection[Scope], days: int | None, actor: str
     ) -> tuple[str, Token]:
-        """Create a token, and its project where that is missing.
+        """Create a token, and its project if that is missing.
 
         Returns:
-            The text of the token, which is stored nowhere, and what is known of it.
+            The text of the token, which is stored nowhere, and the stored token.
 
         Raises:
-            UsageError: no project can have this name.
+            UsageError: the name of the project is invalid.
         """
         text = PREFIX + token_urlsafe(32)
         created = datetime.now(UTC)
@@ -96,15 +96,15 @@ class Tokens:
         return text, made
 
     def find(self, text: str) -> Token | None:
-        """The token with a text; whoever asks sees whether it is still valid."""
+        """Return the token with a text, valid or not, or None."""
         return next(iter(self._read("WHERE sha256 = :sha256", sha256=secret_hash(text))), None)
 
     def by_id(self, token_id: str) -> Token | None:
-        """The token with an id; whoever asks sees whether it is still valid."""
+        """Return the token with an id, valid or not, or None."""
         return next(iter(self._read("WHERE id = :id", id=token_id)), None)
 
     def all(self) -> list[Token]:
-        """All tokens, also those that are not valid any more, in the order of their creation."""
+        """Return all tokens, including invalid ones, in order of creation."""
         return self._read("ORDER BY created, id")
 
     def _read(self, which: str, **values: str) -> list[Token]:
@@ -114,7 +114,7 @@ class Tokens:
         return [Token(one, name, project, tuple(held.split()), *times) for one, name, project, held, *times in found]
 
     def revoke(self, token_id: str, actor: str) -> bool:
-        """Make a token invalid; whether it was valid."""
+        """Revoke a token, and return whether it was not revoked before."""
         with self._database.transaction() as transaction:
             statement = "UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL"
             changed = transaction.run(statement, now=now(), id=token_id)
@@ -140,12 +140,12 @@ def create_project(transaction: Transaction, name: str, actor: str) -> None:
 
 
 def secret_hash(text: str) -> str:
-    """The hash of 256 random bits, as the database has it. SHA-256 is enough: nobody can guess them."""
+    """Return the stored hash of a secret. SHA-256 is enough for 256 random bits, which cannot be guessed."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 _EMAIL = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*")
-"""ASCII alone: letters of other alphabets look like these, and have more than one lower case."""
+"""ASCII only, since letters of other alphabets can look the same, and may have several lower-case forms."""
 
 _LONGEST_EMAIL = 254
 _LONGEST_SUBJECT = 255
@@ -156,8 +156,8 @@ class Person(Struct, frozen=True):
 
     Attributes:
         issuer: address of the provider.
-        subject: how the provider names the person, for ever.
-        email: that the provider verified, in lower case; empty: none.
+        subject: permanent id of the person at the provider.
+        email: email address verified by the provider, in lower case; empty if there is none.
     """
 
     issuer: str
@@ -166,16 +166,16 @@ class Person(Struct, frozen=True):
 
     @property
     def actor(self) -> str:
-        """How the audit log and labels name the person."""
+        """Name of the person in the audit log and in labels."""
         return self.email or f"{self.subject} ({self.issuer})"
 
 
 class MemberName(Struct, frozen=True):
-    """Who a member is.
+    """The name of a member.
 
     Attributes:
         person: an email address in lower case, or a subject.
-        issuer: the provider that gives the subject; empty: the person is an email address.
+        issuer: provider of the subject; empty if the person is an email address.
     """
 
     person: str
@@ -183,12 +183,12 @@ class MemberName(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """For the audit log and lists."""
+        """The name as shown in the audit log and in lists."""
         return f"{self.person} ({self.issuer})" if self.issuer else self.person
 
 
 class Member(Struct, frozen=True):
-    """What a person may do in one project.
+    """A person's scopes in one project.
 
     Attributes:
         project: null: every project.
@@ -201,13 +201,13 @@ class Member(Struct, frozen=True):
 
 
 def email_in_lower_case(text: str) -> str | None:
-    """An email address as members are compared, or None if it cannot belong to a member."""
+    """Return an email address in the form in which members are compared, or None if no member can have it."""
     lowered = text.lower() if text.isascii() else ""
     return lowered if len(lowered) <= _LONGEST_EMAIL and _EMAIL.fullmatch(lowered) else None
 
 
 def member_name(text: str, issuer: str | None) -> MemberName:
-    """The name of a member as an administrator writes it.
+    """Parse the name of a member, as written by an administrator.
 
     Raises:
         UsageError: it is not a valid name.
@@ -224,16 +224,16 @@ def member_name(text: str, issuer: str | None) -> MemberName:
 
 
 class Members:
-    """The members of a database."""
+    """The members in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, name: MemberName, project: str | None, scopes: Collection[Scope], actor: str) -> None:
-        """Let a person do these things, and nothing else, in a project, which is created if it is missing.
+        """Set a person's scopes in a project, which is created if it is missing.
 
         Raises:
-            UsageError: no project can have this name.
+            UsageError: the name of the project is invalid.
         """
         ordered = " ".join(scope for scope in SCOPES if scope in scopes)
         with self._database.transaction() as transaction:
@@ -246,7 +246,7 @@ class Members:
             record(transaction, actor, "member added", project, f"{name.text}: {ordered}")
 
     def remove(self, name: MemberName, project: str | None, actor: str) -> bool:
-        """Remove a person from a project, or with None from all of them; whether they were a member."""
+        """Remove a person from a project, or from all if None, and return whether they were a member."""
         with self._database.transaction() as transaction:
             transaction.lock("agentv-members")
             held = [one.project for one in _members(transaction) if one.name == name]
@@ -257,12 +257,12 @@ class Members:
         return bool(ended)
 
     def all(self) -> list[Member]:
-        """All members, sorted by name and project."""
+        """Return all members, sorted by name and project."""
         with self._database.reading() as transaction:
             return _members(transaction)
 
     def scopes(self, person: Person) -> Mapping[str | None, frozenset[Scope]]:
-        """What a person may do, by project; None: in every project. Empty: the person is no member."""
+        """Return a person's scopes by project, None being every project; empty if the person is not a member."""
         query = (
             "SELECT project, scopes FROM members WHERE person = :subject AND issuer = :issuer "
             "OR person = :email AND issuer = ''"
@@ -293,14 +293,14 @@ def _members(transaction: Transaction) -> list[Member]:
 
 
 LONGEST = timedelta(days=7)
-"""How long a session lasts at most."""
+"""Longest duration of a session."""
 
 
 class Session(Struct, frozen=True):
-    """Who is signed in.
+    """The session of a person, or of an API token, in a browser.
 
     Attributes:
-        token: id of the API token that was exchanged for the session; None: `person` was signed in by a provider.
+        token: id of the API token that was exchanged for the session; None if a provider signed in `person`.
     """
 
     token: str | None
@@ -308,11 +308,11 @@ class Session(Struct, frozen=True):
 
 
 class Sessions:
-    """The sessions of a database.
+    """The sessions in a database.
 
     Args:
-        database: that has them.
-        clock: the time.
+        database: database of the server.
+        clock: returns the current time.
     """
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -320,7 +320,7 @@ class Sessions:
         self._clock = clock
 
     def begin(self, signed_in: Person | Token) -> str:
-        """Begin a session; what the browser holds from now on."""
+        """Start a session, and return its text for the browser's cookie."""
         text, moment = token_urlsafe(32), self._clock()
         token, person = (None, signed_in) if isinstance(signed_in, Person) else (signed_in.id, Person("", ""))
         with self._database.transaction() as transaction:
@@ -333,7 +333,7 @@ class Sessions:
         return text
 
     def find(self, text: str) -> Session | None:
-        """The session of a browser; None: it has none, or it has ended or expired."""
+        """Return the session with a text, or None if it does not exist or has expired."""
         query = "SELECT token, issuer, subject, email FROM sessions WHERE sha256 = :key AND expires > :now"
         with self._database.reading() as transaction:
             found = transaction.rows(query, key=secret_hash(text), now=time_text(self._clock()))
@@ -343,7 +343,7 @@ class Sessions:
         return Session(token, Person(*person))
 
     def end(self, text: str, actor: str) -> bool:
-        """End a session; whether there was one."""
+        """End a session, and return whether it existed."""
         with self._database.transaction() as transaction:
             ended = transaction.run("DELETE FROM sessions WHERE sha256 = :key", key=secret_hash(text)) > 0
             if ended:

@@ -1,4 +1,4 @@
-"""The shared database in PostgreSQL, for any number of servers."""
+"""The PostgreSQL implementation of the shared database, for any number of servers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _PARAMETER = re.compile(r":([a-z_0-9]+)")
 
 
 class PostgresDatabase:
-    """A database of a PostgreSQL server, through a pool of connections that are made again when they broke.
+    """A PostgreSQL database, accessed through a pool of connections that replaces broken ones.
 
     Args:
-        address: a URI of libpq.
-        waits_s: seconds for which a request waits for a connection.
+        address: a libpq connection URI.
+        waits_s: seconds that a request waits for a connection.
 
     Raises:
-        DatabaseUnavailableError: nothing answers there, or it refuses.
+        DatabaseUnavailableError: the server cannot be reached, or refuses the connection.
     """
 
     def __init__(self, address: str, waits_s: float = _WAITS_S) -> None:
         with self._errors():
-            # says at once what is wrong; the pool would go on trying
+            # fails at once with the reason, while the pool would keep trying
             psycopg.connect(address, autocommit=True, connect_timeout=int(_WAITS_S)).close()
             self._pool = ConnectionPool(
                 address,
@@ -75,10 +75,10 @@ class PostgresDatabase:
 
 @lru_cache(maxsize=256)
 def _translated(statement: str) -> str:
-    """A statement with the parameters as psycopg writes them. Statements are constants of this package."""
+    """Return a statement with parameters in psycopg's syntax. Statements are constants of this package."""
     return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
 
 
 def _first_line(error: psycopg.Error) -> str:
-    """What the server said. The connection string, which may hold a password, is never part of it."""
+    """Return the server's message, which never contains the connection string and its password."""
     return str(error).strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""`agentv push`, `agentv pull`, and the push of a run while it goes on, as people see it."""
+"""`agentv push`, `agentv pull`, and `agentv eval` with a push of the run in progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 3
-"""Paths that are named."""
+"""Most paths that are listed."""
 
 _REMOTE = click.option(
     "--remote",
@@ -82,7 +82,7 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
 
 
 def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
-    """Push runs and say what was done; a run that cannot be pushed does not keep others from it."""
+    """Push runs and report each; continue with the others if a run cannot be pushed."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -97,7 +97,7 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
             try:
                 pushed = RunPush(path, connection, redactor, shown).push()
             except AgentvError as error:
-                if len(paths) == 1 or isinstance(error, RemoteError):  # which refuses all of them
+                if len(paths) == 1 or isinstance(error, RemoteError):  # which would stop every run
                     raise
                 failed += 1
                 print_error(error)
@@ -115,7 +115,7 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
 
 
 def _report(pushed: Pushed) -> str:
-    """One line, and one more where artifacts were too large."""
+    """Return one line, and another if artifacts were too large."""
     sent = ((pushed.rows, "row"), (pushed.artifacts, "artifact"))
     what = ", ".join(plural(count, noun) for count, noun in sent if count) or "no new rows"
     line = f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"
@@ -123,7 +123,7 @@ def _report(pushed: Pushed) -> str:
 
 
 def wait_for_server(seconds: float) -> None:
-    """Wait until the server is tried again, and say so."""
+    """Tell the user about the next attempt, and wait for it."""
     click.echo(f"the server does not answer; trying again in {seconds:g} s (Ctrl-C to stop)", err=True)
     time.sleep(seconds)
 
@@ -167,15 +167,15 @@ EXPOSED = "warning: the address is http://, so the token and the runs are not en
 def pushing(
     prepared: Prepared, chosen: Mapping[str, Any], *, quiet: bool
 ) -> Callable[[Opened], AbstractContextManager[Opened]] | None:
-    """Push a run while it goes on, and in the end say what was pushed; None: nothing names a server.
+    """Return a context that pushes a run in progress and reports the result, or None if no server is configured.
 
     Args:
-        prepared: what is to be run.
+        prepared: the prepared run.
         chosen: the values of options.
-        quiet: say only what went wrong.
+        quiet: report only problems.
 
     Raises:
-        UsageError, LoadError: what names the server is wrong.
+        UsageError, LoadError: the configuration of the server is invalid.
     """
     if chosen.get(NO_PUSH.name):
         return None
@@ -195,7 +195,7 @@ def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]
     here = str(Path.cwd())
     if is_exposed(remote.address):
         click.echo(EXPOSED, err=True)
-    # called on another thread, while a progress bar may be drawn: its stream scrolls the bar
+    # called on another thread while a progress bar may be shown; `sys.stderr` then prints above the bar
     push = LivePush(remote, os.environ, lambda reason: sys.stderr.write(f"warning: {one_line(reason)}\n"))
 
     def opened_and_pushed(run_id: str, directory: Path) -> None:
@@ -213,7 +213,7 @@ def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]
 
 
 def live_report(pushed: LivePushed, command: str) -> str:
-    """What became of a run that was pushed while it went on. `command` pushes the rest."""
+    """Return the report on a run that was pushed while in progress. `command` pushes the rest."""
     if pushed.problem is None:
         return f"pushed {plural(pushed.rows, 'row')}: {pushed.page}"
     return f"warning: not all of the run was pushed: {one_line(pushed.problem)}. Push the rest with:\n  {command}"

@@ -1,4 +1,4 @@
-"""A run directory and the labels of a project are pushed: what the server lacks is sent, and nothing else."""
+"""Pushes and pulls: sends what a server lacks of a run directory or a project's labels, and fetches labels."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ from agentv.store.labels import (
 )
 
 _SETTLED_S = 1.0
-"""Seconds after which a file is not being written any more."""
+"""Seconds after its last change at which a file counts as completely written."""
 
 
 _BATCH = 1 << 20
-"""Bytes of rows after which a batch ends."""
+"""Bytes of rows in a batch, which ends with the line that reaches them."""
 
 _CONFLICTS = 100
-"""Times that another push of the same run may come first."""
+"""Most attempts when other pushes of the same run interfere."""
 
 
 def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
-    """Finds the secrets of an environment, and the token of the server."""
+    """Return a redactor of the secrets in an environment and of the server's token."""
     return Redactor((*environment_secrets(env), token))
 
 
 class Pushed(Struct, frozen=True):
-    """What a push did.
+    """The result of a push.
 
     Attributes:
-        rows: lines that were sent.
-        artifacts: contents that were sent.
+        rows: number of rows sent.
+        artifacts: number of contents sent.
         changed: whether the server lacked anything.
         skipped: paths of artifacts that are too large.
     """
@@ -76,17 +76,17 @@ class Pushed(Struct, frozen=True):
 
 
 class RunPush:
-    """One run on its way to a server.
+    """Pushes one run to a server.
 
     Args:
         path: the run's directory.
-        connection: to the server.
-        redactor: of secrets that must not be in what is sent.
-        progress: called after every batch with the bytes of rows that the server has, `completed`, and `total`.
+        connection: connection to the server.
+        redactor: finds secrets, which must not be sent.
+        progress: called after every batch with the bytes of rows on the server, `completed`, and in all, `total`.
 
     Attributes:
-        rows: lines that were sent.
-        size: bytes of rows that the server has, as far as is known.
+        rows: number of rows sent.
+        size: bytes of rows on the server, as last reported.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class RunPush:
         self._connection = connection
         self._redactor = redactor
         self._progress = progress
-        self._sent: dict[str, tuple[int, int]] = {}  # artifact → when it was changed and its size, as it was sent
+        self._sent: dict[str, tuple[int, int]] = {}  # artifact → time of change and size when it was sent
         self._too_large: dict[str, None] = {}
         self._generation: int | None = None
         self._changed = False
@@ -111,10 +111,10 @@ class RunPush:
         """Send what the server lacks.
 
         Args:
-            writing: the run goes on; None: if a process writes it.
+            writing: whether the run is in progress; None: detect whether a process writes it.
 
         Raises:
-            PushError: the server refuses or cannot be reached, or the run must not leave this machine.
+            PushError: the server refuses or cannot be reached, or the run contains a secret.
             StoreError: a file cannot be read, or rows were changed after they had been written.
         """
         writing = is_being_written(self._path) if writing is None else writing
@@ -123,7 +123,7 @@ class RunPush:
         for _ in range(_CONFLICTS):
             state: UploadState = self._connection.get(f"uploads/{self.run_id}", UploadState)
             self._generation, self.size = state.generation or 1, state.size
-            going_on = writing or state.writing or not state.generation  # else the server would sum a part of its rows
+            going_on = writing or state.writing or not state.generation  # else the server would summarize partial rows
             try:
                 self._send("PUT", "record", {"writing": going_on}, self._content(RUN), Changed)
                 self._send_rows(state.rows)
@@ -135,7 +135,7 @@ class RunPush:
         raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")
 
     def push_new_rows(self) -> None:
-        """Send what was appended since the last push of a run that goes on.
+        """Send the rows appended since the last push of a run in progress.
 
         Raises:
             PushError, StoreError: as `push`.
@@ -152,7 +152,7 @@ class RunPush:
                 self.push(writing=True)
 
     def say_that_it_goes_on(self) -> None:
-        """Let the server know that the run goes on though it has no new rows.
+        """Tell the server that the run is still in progress, though it has no new rows.
 
         Raises:
             PushError, StoreError: as `push`.
@@ -160,7 +160,7 @@ class RunPush:
         self._send("PUT", "record", {"writing": True}, self._content(RUN), Changed)
 
     def _send_rows(self, known: str) -> None:
-        """Send the rows behind those that the server has, or all of them in place of others that it has.
+        """Send the rows that follow those on the server; if the server has other rows, replace them with all rows.
 
         Args:
             known: SHA-256 of the server's rows.
@@ -175,7 +175,7 @@ class RunPush:
             self._send_from(file, replace=not is_same)
 
     def _send_from(self, file: IO[bytes], *, replace: bool = False) -> None:
-        """Send the rows from where a file is. `replace`: in place of what the server has."""
+        """Send the rows from the current position of a file. `replace`: replace the server's rows."""
         for lines in chain(_batches(file, self._path / INDEX), [b""]):
             if not lines and not replace:
                 continue
@@ -188,7 +188,7 @@ class RunPush:
             self._progress(completed=self.size, total=self._size())
 
     def send_artifacts(self, *, settled: bool = False) -> int:
-        """Send the artifacts that were not sent before; how many contents.
+        """Send artifacts that are new or changed since the last call, and return the number of contents sent.
 
         Args:
             settled: leave out files that may still be written.
@@ -220,7 +220,7 @@ class RunPush:
         return len(missing)
 
     def _unsent_artifacts(self, *, settled: bool) -> dict[str, tuple[int, int]]:
-        """Path below the run → its state, of all artifacts that were not sent so. Links are left out."""
+        """Return path below the run → (time, size) of all artifacts not sent in this state. Links are skipped."""
         latest, found = time.time() - _SETTLED_S if settled else float("inf"), {}
         top = self._path / ARTIFACTS
         for directory, _, names in () if top.is_symlink() else os.walk(top):
@@ -235,7 +235,7 @@ class RunPush:
         return found
 
     def _size(self) -> int:
-        """How many bytes of rows there are."""
+        """Return the size of the rows in bytes."""
         return (self._path / INDEX).stat().st_size if (self._path / INDEX).exists() else 0
 
     def _finish(self, *, writing: bool) -> None:
@@ -257,14 +257,14 @@ class RunPush:
         return content
 
     def _refuse_secrets(self, content: bytes, where: str) -> None:
-        """Rows are redacted when they are written; what was secret only later, or was put there by others, is not."""
+        """Raise if content holds a secret that was not known when rows were redacted, or that others wrote there."""
         if self._redactor.found_in(content):
             hint = "delete the run and run it again, or unset the variable if its value is no secret"
             raise PushError(f"{where} contains a secret of this environment, so the run was not pushed: {hint}")
 
 
 def _sha256_of(file: IO[bytes], size: int) -> str:
-    """The hash of the next bytes of a file, or of all of them if they are fewer."""
+    """Return the SHA-256 of the next `size` bytes of a file, or of the rest if it is shorter."""
     digest = sha256()
     while size > 0 and (some := file.read(min(size, _BATCH))):
         digest.update(some)
@@ -273,7 +273,7 @@ def _sha256_of(file: IO[bytes], size: int) -> str:
 
 
 def _batches(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Whole lines, together. What stands behind the last line's end is still being written."""
+    """Yield batches of whole lines. Text after the last line end is still being written."""
     while True:
         lines = file.read(_BATCH)
         lines += file.readline(LARGEST_BATCH) if lines and not lines.endswith(b"\n") else b""
@@ -290,7 +290,7 @@ _ADDRESS = "labels/lines"
 
 
 def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
-    """Send the labels of a project; how many the server did not have.
+    """Send the labels of a project, and return how many were new to the server.
 
     Raises:
         PushError: the server refuses or cannot be reached, or a label contains a secret.
@@ -301,10 +301,10 @@ def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
 
 
 def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ...]]:
-    """Append the labels of the server that a project lacks; how many, and the files that they were added to.
+    """Append labels from the server that a project lacks, and return their number and the files changed.
 
     Raises:
-        PushError: the server refuses or cannot be reached, or sends what is no label.
+        PushError: the server refuses or cannot be reached, or sends an invalid label.
         StoreError: a file cannot be written.
     """
     by_file: dict[Path, list[Label]] = {}
@@ -320,7 +320,7 @@ def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ..
 
 
 def _lines(root: Path, redactor: Redactor) -> Iterator[bytes]:
-    """The labels of a project as lines, in the order of its files."""
+    """Yield the labels of a project as lines, in the order of its files."""
     for path in sorted(labels_directory(root).glob("*.jsonl")):
         for label in read_labels_and_ratings([path]):
             line = label_line(label)

@@ -1,4 +1,4 @@
-"""The server that runs are pushed to, as a configuration and the environment name it, and the runs that are pushed."""
+"""The server to push to, from options, the environment or the configuration, and the runs to push."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class ResultsServer(Declared, Struct, frozen=True):
 
 
 def check_results(node: Node, reading: Reading) -> None:
-    """Report unknown keys, and an address that is wrong as it stands there.
+    """Report unknown keys, and an invalid address that contains no variable.
 
-    A variable that is not set is no mistake where nothing is pushed.
+    An unset variable is not an error here, since nothing may be pushed.
     """
     if not isinstance(node, MapNode):
         return
@@ -56,7 +56,7 @@ def check_results(node: Node, reading: Reading) -> None:
 
 
 def address_problem(address: str) -> tuple[str, str] | None:
-    """What is wrong with the address of a project on a server, and a hint. The text contains no password."""
+    """Return why an address of a project on a server is invalid, with a hint, or None. Never shows a password."""
     hint = "it must look like https://evals.example.org/projects/NAME"
     try:
         parts = urlsplit(address.strip())
@@ -81,8 +81,8 @@ class Remote(Struct, frozen=True):
     """A project on a server.
 
     Attributes:
-        address: such as `https://evals.example.org/projects/support`.
-        token: never shown.
+        address: URL such as `https://evals.example.org/projects/support`.
+        token: API token; never shown.
     """
 
     address: str
@@ -90,10 +90,10 @@ class Remote(Struct, frozen=True):
 
     @classmethod
     def of(cls, address: str, token: str) -> Remote:
-        """A checked address and token.
+        """Create a remote from an address and a token, after checking them.
 
         Raises:
-            UsageError: they cannot be used; the text never contains the token.
+            UsageError: the address or the token is invalid; the text never contains the token.
         """
         problem = address_problem(one_line(address))
         if problem is not None:
@@ -104,21 +104,21 @@ class Remote(Struct, frozen=True):
         return cls(address.strip().rstrip("/"), token.strip())
 
     def page_of(self, run_id: str) -> str:
-        """The address of the page that shows a run."""
+        """Return the URL of the page that shows a run."""
         return f"{self.address}/#/run/{run_id}/"
 
 
 def is_exposed(address: str) -> bool:
-    """Whether what is sent to an address travels unencrypted over a network."""
+    """Whether requests to an address are sent unencrypted over a network."""
     parts = urlsplit(address)
     return parts.scheme == "http" and parts.hostname not in _LOOPBACK
 
 
 def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
-    """The directories of the runs to push, oldest first where all are.
+    """Return the directories of the runs to push, oldest first for `every`.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: a run does not exist, or the project has none.
     """
     root = project_with(RESULTS)
     if not every:
@@ -130,13 +130,13 @@ def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
 
 
 def chosen_remote(given: str | None, env: Mapping[str, str]) -> Remote:
-    """The server: as given, of the environment, else of the project's configuration.
+    """Return the server that is given, else that of the environment, else of the project's configuration.
 
     Raises:
-        UsageError: nothing names one, or there is no token.
-        LoadError: the configuration is wrong.
+        UsageError: no server is named, or there is no token.
+        LoadError: the configuration is invalid.
     """
-    found = remote_of(os.getcwd(), env, given=given)  # noqa: PTH109  # text, as all paths of configurations are
+    found = remote_of(os.getcwd(), env, given=given)  # noqa: PTH109  # paths of configurations are strings
     if found is None:
         hint = f"give --remote URL, set {REMOTE_VARIABLE}, or 'results: {{remote: URL}}' in .agentv/config.yaml"
         raise UsageError("nothing says where to push to", hint)
@@ -146,17 +146,17 @@ def chosen_remote(given: str | None, env: Mapping[str, str]) -> Remote:
 def remote_of(
     directory: str, env: Mapping[str, str], env_file: str | None = None, given: str | None = None
 ) -> Remote | None:
-    """The server that is given, else that of the environment, else of the configuration; None: nothing names one.
+    """Return the server that is given, else that of the environment, else of the configuration, or None.
 
     Args:
-        directory: of the eval file, absolute, or the working directory.
-        env: the environment of the process; `.env` files are part of it.
-        env_file: read instead of the `.env` files above.
-        given: on the command line.
+        directory: absolute directory of the eval file, or the working directory.
+        env: environment of the process; variables of `.env` files are added to it.
+        env_file: read instead of the `.env` files of the directory and its parents.
+        given: address on the command line.
 
     Raises:
-        UsageError: what names it is no address, or there is no token.
-        LoadError: the configuration is wrong, or a variable that it names is not set.
+        UsageError: the address is invalid, or there is no token.
+        LoadError: the configuration is invalid, or a variable that it names is not set.
     """
     reading = library_reading(directory, env)
     if env_file is not None:

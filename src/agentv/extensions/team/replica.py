@@ -1,4 +1,4 @@
-"""Copies of the runs of a database as run directories, from which pages are read. They may be deleted at any time."""
+"""Copies of a database's runs as run directories, which the pages read. They may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from agentv.store.rows.reading import key_of_row
 from agentv.user_code.files import store_error
 
 _AT_ONCE = 4 << 20
-"""Bytes of rows that are read from the database at once."""
+"""Bytes of rows read from the database at a time."""
 
 _COPIED = "copied.json"
-"""How far a copy is; it lies in its directory."""
+"""File in a copy with the state that was copied."""
 
 
 class _Copied(Struct):
@@ -54,14 +54,14 @@ class _Source(Struct, frozen=True):
 
 
 class Replica:
-    """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
+    """Keeps the copies in one directory up to date. A lock makes sure that only one process uses it.
 
     Args:
-        database: where the runs are.
-        directory: of the copies: `PROJECT/.agentv/results/RUN`.
+        database: database with the runs.
+        directory: directory of the copies, which are in `PROJECT/.agentv/results/RUN`.
 
     Raises:
-        StoreError: the directory cannot be made, or another server uses it.
+        StoreError: the directory cannot be created, or another server uses it.
     """
 
     def __init__(self, database: Database, directory: Path) -> None:
@@ -80,15 +80,15 @@ class Replica:
                 raise StoreError(f"another server uses {self._directory}: choose another --data") from error
 
     def root(self, project: str) -> Path:
-        """The directory of a project, as a checkout would be: it contains `.agentv/results`."""
+        """Return the directory of a project, which contains `.agentv/results` like a checkout."""
         return self._directory / project
 
     def update(self) -> int:
-        """Copy what changed, newest runs first; return how many runs did. Runs that cannot be written are passed over.
+        """Copy changed runs, newest first, and return their number. Runs that cannot be written do not stop the others.
 
         Raises:
             StoreError: a file cannot be written.
-            DatabaseUnavailableError: the database cannot be reached; the next update goes on.
+            DatabaseUnavailableError: the database cannot be reached; the next update continues.
         """
         columns = ", ".join(_Source.__struct_fields__)
         with self._database.reading() as transaction:
@@ -112,7 +112,7 @@ class Replica:
         return changed
 
     def _copy_labels(self, project: str) -> None:
-        """Write the label files of a project again where labels were added."""
+        """Rewrite the label files of a project if labels were added."""
         with self._database.reading() as transaction:
             query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
             ((last,),) = transaction.rows(query, project=project)
@@ -128,13 +128,13 @@ class Replica:
         self._labels[project] = last
 
     def close(self) -> None:
-        """Let another process use the directory."""
+        """Release the locks, so that another process can use the directory."""
         for run in list(self._locks):
             self._unlock_run(run)
         os.close(self._lock)
 
     def _lock_run(self, run: Path) -> None:
-        """Lock the journal of a run, as a process does that writes it: every reader takes the run as going on."""
+        """Lock the journal of a run like a process that writes it, so that readers consider the run in progress."""
         if run not in self._locks:
             run.mkdir(mode=0o700, exist_ok=True)
             descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
@@ -147,7 +147,7 @@ class Replica:
             os.close(descriptor)
 
     def _copy(self, path: Path, source: _Source) -> bool:
-        """Bring one copy up to date; return whether it was not."""
+        """Bring one copy up to date, and return whether it was outdated."""
         copied = self._copied.get(path)
         if copied is None:
             try:
@@ -167,7 +167,7 @@ class Replica:
         return changed
 
     def _copy_changed(self, path: Path, source: _Source, before: _Copied) -> _Copied | None:
-        """Copy a run that has changed; None: it was deleted just now."""
+        """Copy a run that has changed, and return the copied state, or None if the run was deleted meanwhile."""
         with self._database.reading() as transaction:
             query = "SELECT record, given, replaced, summary FROM runs WHERE id = :id"
             documents = transaction.rows(query, id=source.id)
@@ -176,7 +176,7 @@ class Replica:
             return None
         ((record, given, replaced, summary),) = documents
         self._lock_run(path)
-        (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
+        (path / SUMMARY).unlink(missing_ok=True)  # it belongs to the earlier rows
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
         write_private(path / RUN, copied_record(record, given, replaced))
@@ -187,16 +187,16 @@ class Replica:
         return copied
 
     def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
-        """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.
+        """Write the rows that a copy lacks, or all if rows were dropped; return the bytes of rows and of checksums.
 
-        The journal of a copy has the checksums of its rows alone, which readers hold them against.
+        The journal of a copy contains only the checksums by which readers verify its rows.
         """
         if before.generation != source.generation or not (path / INDEX).exists() or not (path / JOURNAL).exists():
             before = _Copied()
         with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
             for file, size in ((rows, before.size), (checksums, before.journal)):
-                if file.seek(0, os.SEEK_END) != size:  # else readers would take all rows for new ones
-                    file.truncate(size)  # what a process wrote that was killed then
+                if file.seek(0, os.SEEK_END) != size:  # truncating needlessly would make readers read all rows again
+                    file.truncate(size)  # drop what a killed process wrote
                 file.seek(size)
             if not before.journal:
                 checksums.write(HEADER)
@@ -206,7 +206,7 @@ class Replica:
             return rows.tell(), checksums.tell()
 
     def _rows(self, source: _Source, done: int) -> Iterator[list[bytes]]:
-        """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
+        """Yield the rows from byte `done` on, in order; empty lists if rows are dropped meanwhile."""
         query = (
             "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
             "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop ORDER BY rows.start"
@@ -230,7 +230,7 @@ class Replica:
             self._files[target] = digest
 
     def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
-        """Remove copies of runs that were deleted; how many."""
+        """Remove copies of deleted runs, and return their number."""
         removed = 0
         for project in projects:
             for path in results_directory(self.root(project)).iterdir():
@@ -244,7 +244,7 @@ class Replica:
 
 def _opened(path: Path) -> BinaryIO:
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
-    return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
+    return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; the caller closes it
 
 
 def _checksum(line: bytes) -> bytes:
@@ -253,9 +253,9 @@ def _checksum(line: bytes) -> bytes:
 
 
 def _write_summary(path: Path, pushed: bytes) -> int:
-    """Write the totals of the rows, after their checksum; return how many bytes that added to the journal.
+    """Write the totals of the rows and their checksum, and return the bytes added to the journal.
 
-    The pushed totals may disagree with the rows.
+    Totals are computed from the rows, since the pushed ones may disagree with them.
     """
     try:
         content = totals_of_upload(path, pushed)

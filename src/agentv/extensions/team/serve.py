@@ -1,4 +1,4 @@
-"""`agentv serve`: a server that a team pushes its runs to."""
+"""`agentv serve`: a server to which a team pushes its runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ISSUER = "Treat PERSON as the subject that this OpenID provider gives, not as a
 
 
 def _projects_and_scopes(what: str, default: str, scopes: str) -> Callable[[F], F]:
-    """The options that say what a new member or token may do."""
+    """Return a decorator that adds the options for projects and scopes of a new member or token."""
 
     def decorated(function: F) -> F:
         choice = Choice(("read", "push", "label", "admin"))

@@ -1,4 +1,4 @@
-"""A team's server: its pages, its requests, and the copies of runs, which it keeps up to date until it is stopped."""
+"""The application of a team's server: API, pages, and the thread that keeps copies of runs up to date."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer, quiet_config
 from agentv.web.security import SAFE, Application, Guard, Message, Receive, Send, loopback_addresses
 
 _WAIT_S = 2.0
-"""Seconds to wait for this server's own copy, so that whoever changed something sees it at once."""
+"""Longest wait for this server's copies after a change, in seconds, so that the person who made it sees it."""
 
 _POLL_S = 0.02
 
 
 class DatabaseRuns:
-    """The runs of one project.
+    """Renames and deletes the runs of one project. A `RunEditor`.
 
     Args:
-        state: of the server.
-        project: whose runs they are.
-        copies: directory of this server's copies of them.
+        state: state of the server.
+        project: name of the project.
+        copies: directory of this server's copies of its runs.
     """
 
     def __init__(self, state: TeamState, project: str, copies: Path) -> None:
@@ -57,7 +57,7 @@ class DatabaseRuns:
         self._copies = copies
 
     def name(self, run_id: str, name: str, person: str) -> NamedRun:
-        """See `RunEditor`. A later push replaces the name only where the run was given another one in its own files.
+        """Rename a run. A later push replaces the name only if the run's own name was changed meanwhile.
 
         Raises:
             DatabaseUnavailableError: the database cannot be reached.
@@ -69,7 +69,7 @@ class DatabaseRuns:
         return NamedRun(run_id, given)
 
     def delete(self, run_id: str, person: str) -> DeletedRun:
-        """See `RunEditor`. Whoever has the run's files may push it again.
+        """Delete a run. It can be pushed again from its files.
 
         Raises:
             DatabaseUnavailableError: the database cannot be reached.
@@ -89,14 +89,14 @@ class DatabaseRuns:
 
 
 PROJECTS = "projects.js"
-"""The module that the list of projects begins with."""
+"""Entry module of the list of projects."""
 
 
 class ProjectPages:
-    """One application of pages for each project, made when its project is first asked for.
+    """Serves the pages of each project with its own application, created at the first request.
 
     Args:
-        state: of the server.
+        state: state of the server.
         data: directory of the copies.
     """
 
@@ -107,14 +107,14 @@ class ProjectPages:
         self._mounted: dict[str, tuple[ProjectContext, Application]] = {}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request about a project. Who may not read it does not learn whether it exists."""
+        """Answer a request for a project. A sender without access cannot tell whether the project exists."""
         request = Request(scope)
         project = scope["path_params"]["project"]
         is_document = scope["path"] == f"{scope['root_path']}/" and request.method in SAFE
         try:
             viewer = await run_in_threadpool(self._viewer, project, request)
             _, pages = await run_in_threadpool(self._application, project)
-        except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+        except Exception as error:  # noqa: BLE001  # any error becomes a response
             answer = failed(self._state, error)
             if is_document:
                 answer = refused_page(self._state, error, request, "../..")
@@ -123,7 +123,7 @@ class ProjectPages:
         await pages({**scope, "viewer": viewer}, receive, send)
 
     def close(self) -> None:
-        """Close all runs."""
+        """Close the applications of all projects."""
         for context, _ in self._mounted.values():
             context.close()
 
@@ -139,7 +139,7 @@ class ProjectPages:
             if project not in self._state.tokens.projects():
                 raise RefusedError(404, "no-such-project", f"the server has no project '{project}'")
             root = self._data / project
-            results_directory(root).mkdir(parents=True, exist_ok=True)  # it may be copied for the first time just now
+            results_directory(root).mkdir(parents=True, exist_ok=True)  # the first copy may not have been made yet
             context = ProjectContext(
                 Project(root),
                 lambda request: self._viewer(project, request),
@@ -152,18 +152,18 @@ class ProjectPages:
 
 
 def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
-    """The routes of all pages; those of endpoints must come before them."""
+    """Return the routes of all pages. Routes of endpoints must come before them."""
 
     async def projects(request: Request) -> Response:
         try:
             found = await run_in_threadpool(checked_identity, state, request, None, None)
-        except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+        except Exception as error:  # noqa: BLE001  # any error becomes a page
             return refused_page(state, error, request, ".")
         text = document(f"static/{_version()}", PROJECTS, found.csrf)
         return Response(text, media_type="text/html; charset=utf-8")
 
     async def add_slash(request: Request) -> Response:
-        # relative: a proxy may have another scheme, and a path before ours
+        # relative, since a proxy may use another scheme or a path prefix
         return RedirectResponse(f"./{request.path_params['project']}/", 308)
 
     return [
@@ -175,13 +175,13 @@ def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
 
 
 def refused_page(state: TeamState, error: Exception, request: Request, root: str) -> Response:
-    """The page of somebody who is not let in, or where something went wrong. Who is not signed in is led to do so.
+    """Return the page for an error, or a redirect to the sign-in page if the person is not signed in.
 
     Args:
-        state: of the server.
-        error: what was raised.
-        request: of a page.
-        root: address of the list of projects, relative to the page.
+        state: state of the server.
+        error: the exception.
+        request: the request for the page.
+        root: URL of the list of projects, relative to the page.
     """
     answer = failed(state, error)
     if answer.status_code == 401 and "authorization" not in request.headers:
@@ -198,15 +198,15 @@ def _version() -> str:
 
 
 def team_routes(state: TeamState) -> list[Route]:
-    """The routes for uploads, labels and administration, sign-in, health and metrics."""
+    """Return the routes for uploads, labels, administration, sign-in, health and metrics."""
     return [*routes_of(state, ENDPOINTS), *sign_in_routes(state), *health_routes(state)]
 
 
 def team_application(state: TeamState, data: Path) -> Guard:
-    """The application of a server: these routes, and the pages of every project.
+    """Return the application of a server, with these routes and the pages of every project.
 
     Args:
-        state: of the server.
+        state: state of the server.
         data: directory of the copies of runs.
     """
     pages = ProjectPages(state, data)
@@ -224,15 +224,15 @@ def team_application(state: TeamState, data: Path) -> Guard:
         exception_handlers={HTTPException: not_found},
         lifespan=lifespan,
     )
-    starlette.router.redirect_slashes = False  # it would redirect to the scheme of this side of a proxy
+    starlette.router.redirect_slashes = False  # such redirects would use the scheme behind the proxy
     return Guard(starlette, state.addresses, None)
 
 
 _LOOK_S = 0.1
-"""Seconds between two looks whether the database has changed."""
+"""Seconds between two checks for changes of the database."""
 
 _COMPARE_S = 5.0
-"""Seconds after which copies are compared with a database that has not changed: runs may have become silent."""
+"""Seconds after which copies are updated even if the database has not changed, as runs may have become silent."""
 
 _RETRY_S = 1.0
 
@@ -240,12 +240,12 @@ _ADDRESS = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """Open a listening socket.
 
     Raises:
         UsageError: the address cannot be used.
     """
-    # with its protocol, without which asyncio would not send small answers at once
+    # the protocol must be set, or asyncio does not enable TCP_NODELAY
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -264,11 +264,11 @@ def serve_team(
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        state: of the server.
+        state: state of the server.
         data: directory of the copies.
-        listening: takes the connections.
-        started: called once.
-        problem: called with what went wrong in the background, once for each reason.
+        listening: listening socket.
+        started: called once, before requests are answered.
+        problem: called with each new problem of the background thread.
 
     Raises:
         StoreError: the directory cannot be used.
@@ -280,7 +280,7 @@ def serve_team(
 
 
 def team_server(state: TeamState, data: Path) -> uvicorn.Server:
-    """The HTTP server."""
+    """Create the HTTP server."""
     config = quiet_config(
         team_application(state, data),
         timeout_graceful_shutdown=3,
@@ -291,7 +291,7 @@ def team_server(state: TeamState, data: Path) -> uvicorn.Server:
 
 
 def trusted_proxies(given: Sequence[str]) -> Sequence[str]:
-    """The proxies that are believed who sent a request.
+    """Return the trusted proxies after checking them.
 
     Raises:
         UsageError: one is neither an IP address nor a network.
@@ -306,7 +306,7 @@ def trusted_proxies(given: Sequence[str]) -> Sequence[str]:
 
 
 def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
-    """The addresses under which people reach a server: those given, else where it listens.
+    """Return the public addresses of a server: those given, else the one it listens on.
 
     Raises:
         UsageError: an address is invalid, or the server listens on all addresses and none is given.
@@ -317,7 +317,7 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
             raise UsageError(f"'{one}' is no address of a server", hint)
     if given:
         return [one.rstrip("/").lower() for one in given]
-    if host in ("0.0.0.0", "::"):  # noqa: S104  # it is refused
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # rejected here
         hint = "add --address https://evals.example.org"
         raise UsageError(f"a server that listens on {host} must know its address", hint)
     if host in ("127.0.0.1", "localhost", "::1"):
@@ -328,7 +328,7 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
 
 @contextmanager
 def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
-    """Keep the copies of runs up to date, for as long as the block."""
+    """Keep the copies of runs up to date during the block; close the database at its end."""
     ended = Event()
     replica = Replica(state.database, data)
     thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)

@@ -1,4 +1,4 @@
-"""Sign-in and sign-out with a browser: an API token or an OpenID provider's answer is exchanged for a session."""
+"""Sign-in and sign-out in a browser, which exchanges an API token or an OpenID provider's response for a session."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from agentv.web.endpoints import TOKEN_HEADER
 from agentv.web.security import HEADERS
 
 _MODULE = "sign_in/sign_in.js"
-"""The module that the page begins with."""
+"""Entry module of the sign-in page."""
 
 
 _OPENID_FORM = """<p>This server signs you in with your organization's account.</p>
@@ -77,7 +77,7 @@ _BODY_OF_PAGE = """\
 
 SIGN_IN = "/sign-in"
 CALLBACK = "/sign-in/openid/callback"
-"""Where a provider sends browsers back to: the redirect URI to register there."""
+"""Path of the redirect URI, which must be registered at the provider."""
 
 _DATABASE_AWAY = (503, "The server cannot reach its database. Try again.")
 _BODY = 16 << 10
@@ -86,14 +86,14 @@ T = TypeVar("T")
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """The path that is opened after the sign-in, and the API token of one with a token."""
+    """A sign-in request: `to` is the path to open afterwards, `token` the API token if one is used."""
 
     token: Annotated[str, Meta(max_length=1000)] = ""
     to: Annotated[str, Meta(max_length=2000)] = "/"
 
 
 def sign_in_routes(state: TeamState) -> list[Route]:
-    """The routes of sign-in and sign-out. They need no identity."""
+    """Return the routes of sign-in and sign-out, which need no authentication."""
     handlers = SignIn(state)
     return [
         Route(SIGN_IN, handlers.page),
@@ -105,13 +105,13 @@ def sign_in_routes(state: TeamState) -> list[Route]:
 
 
 class SignIn:
-    """Answers the requests of the sign-in page."""
+    """Handlers for the requests of the sign-in page."""
 
     def __init__(self, state: TeamState) -> None:
         self._state = state
 
     async def page(self, request: Request) -> Response:
-        """The page. Who is signed in already may go on, or sign out."""
+        """Return the sign-in page. A person who is already signed in can continue or sign out."""
         target = own_path(request.query_params.get("to", "/"))
         text = cookie_of(request, "session", self._origin(request))
         try:
@@ -121,7 +121,7 @@ class SignIn:
         return self._page(target, who=found)
 
     async def end_openid(self, request: Request) -> Response:
-        """Take the answer of the provider. A browser follows a link to this address, so the answer is a page."""
+        """Handle the provider's redirect. Errors are shown as a page, since the browser navigates here."""
         origin = self._origin(request)
         attempt = Attempt.of_cookie(cookie_of(request, "sign-in", origin))
         try:
@@ -136,19 +136,19 @@ class SignIn:
         return response
 
     def answering(self, handler: Callable[[Request, Wanted], Awaitable[Response]]) -> Callable[..., Any]:
-        """Have a handler answer the requests of the sign-in page."""
+        """Wrap a handler: check the origin, decode the body, and turn exceptions into responses."""
 
         async def answer(request: Request) -> Response:
             try:
                 self._check_own_page(request)
                 return await handler(request, msgspec.json.decode(await read_body(request, _BODY), type=Wanted))
-            except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
+            except Exception as error:  # noqa: BLE001  # any error becomes a response
                 return failed(self._state, error)
 
         return answer
 
     async def exchange_token(self, request: Request, wanted: Wanted) -> Response:
-        """Begin a session of an API token."""
+        """Start a session with an API token."""
         self._check_attempts(request)
         if self._state.openid is not None:
             raise RefusedError(403, "openid-only", "This server signs people in with OpenID Connect. Reload the page.")
@@ -167,7 +167,7 @@ class SignIn:
         return response
 
     async def begin_openid(self, request: Request, wanted: Wanted) -> Response:
-        """Begin an attempt at the provider."""
+        """Start an attempt to sign in at the provider."""
         if self._state.openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
         self._check_attempts(request)
@@ -200,7 +200,7 @@ class SignIn:
         return found
 
     def _begin_session(self, request: Request, response: Response, signed_in: Person | Token) -> None:
-        """Begin a new session; the one that the browser had, whoever began it, ends."""
+        """Start a session, and end the one that the browser had before."""
         origin = self._origin(request)
         before = cookie_of(request, "session", origin)
         if before:
@@ -221,10 +221,10 @@ class SignIn:
         return response
 
     async def _asked(self, answer: Awaitable[T]) -> T:
-        """What the provider answers.
+        """Wait for a result from the provider.
 
         Raises:
-            RefusedError: it refuses, cannot be reached, or takes too long.
+            RefusedError: the provider refuses, cannot be reached, or takes too long.
         """
         try:
             async with timeout(SIGN_IN_S):
@@ -250,7 +250,7 @@ class SignIn:
         return origin_of(self._state.addresses, request)
 
     def _page(self, target: str, status: int = 200, problem: str = "", who: Identity | None = None) -> Response:
-        """The page, with why the last attempt failed; `who` is signed in already."""
+        """Return the page, with the reason why the last attempt failed, or for `who`, who is signed in."""
         self._state.answered[status] += 1
         static = f"/static/{loaded(PAGES, 'version')()}"
         title, content, csrf = "Sign in", _API_FORM if self._state.openid is None else _OPENID_FORM, ""

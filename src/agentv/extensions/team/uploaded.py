@@ -1,4 +1,4 @@
-"""What is uploaded of a run, and what is refused because it is wrong in itself."""
+"""Data types of uploads, and their validation without the database."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from agentv.store.files.directory import ARTIFACTS
 from agentv.store.rows.reading import row_in
 
 LARGEST_BATCH = 64 << 20
-"""Bytes of the rows of one batch, and so of one row."""
+"""Most bytes of rows in a batch, and so in a row."""
 
 _MOST_LINES = 1 << 20
-"""Lines of one batch. Each needs memory, also an empty one."""
+"""Most lines in a batch; even empty ones take memory."""
 
 _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LONGEST_PATH = 1_000
-"""Bytes of the path of an artifact."""
+"""Most bytes of an artifact's path."""
 
 LONGEST_FILE_NAME = 250
-"""Bytes of the name of a file, which has five more while it is written."""
+"""Most bytes of a file name; while the file is being written, its name is five bytes longer."""
 
 _Place = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class UploadRefusedError(StoreError):
-    """An upload that is wrong in itself: sending it again changes nothing."""
+    """An upload is invalid; sending it again cannot help."""
 
 
 class OtherTokenError(UploadRefusedError):
-    """A change of a run that somebody else began, by who is no admin."""
+    """A run was begun by another sender, and this one is not an admin."""
 
 
 class UploadConflictError(StoreError):
-    """An upload that does not continue what the server has; the client asks for the state and goes on from there."""
+    """An upload does not continue what the server has; the client must fetch the state and continue from there."""
 
 
 class UploadState(Struct, frozen=True):
-    """What the server has of a run.
+    """The server's state of a run.
 
     Attributes:
-        generation: another one whenever rows were dropped.
-        size: where the next batch begins, in bytes of the pusher's file.
+        generation: changes whenever rows are dropped; 0 if the server does not have the run.
+        size: offset at which the next batch starts, in bytes of the client's file.
         rows: SHA-256 of all rows.
-        writing: whether the run goes on.
+        writing: whether the run is in progress.
     """
 
     generation: _Place = 0
@@ -63,7 +63,7 @@ class UploadState(Struct, frozen=True):
 
 
 class Received(Struct, frozen=True):
-    """How far the rows of a run are now. `changed`: this upload changed something."""
+    """The state of a run's rows after an upload. `changed`: whether the upload changed anything."""
 
     generation: _Place
     size: _Place
@@ -77,9 +77,9 @@ class Changed(Struct, frozen=True):
 
 
 class MissingContents(Struct, frozen=True):
-    """SHA-256 of the contents that the client must upload before it sends the list again; empty: all are there.
+    """SHA-256 of the contents that the client must upload before it sends the list again; empty if none are missing.
 
-    `changed`: the list was stored.
+    `changed`: whether the list was stored.
     """
 
     missing: list[str]
@@ -87,22 +87,23 @@ class MissingContents(Struct, frozen=True):
 
 
 class LabelLines(Struct, frozen=True):
-    """Labels in the order of their arrival."""
+    """Labels in order of arrival."""
 
     labels: list[msgspec.Raw]
 
 
 class AddedLabels(Struct, frozen=True):
-    """How many labels the project did not have."""
+    """Number of labels that were new to the project."""
 
     added: int
 
 
 class RunName(Struct, frozen=True):
-    """A run of a project, and who uploads it, as the audit log names them.
+    """A run of a project, and the sender that uploads or changes it.
 
     Attributes:
-        is_admin: it may change what others began.
+        actor: name of the sender in the audit log.
+        is_admin: whether the sender may change runs begun by others.
     """
 
     project: str
@@ -115,10 +116,10 @@ class RowBatch(Struct, frozen=True):
     """Rows to upload.
 
     Attributes:
-        start: where they begin in the pusher's file, in bytes.
-        generation: of the state that the pusher knows.
-        lines: whole lines, with their ends.
-        replace: drop what the server has; `start` is 0 then.
+        start: offset of the rows in the client's file, in bytes.
+        generation: generation of the state known to the client.
+        lines: whole lines with line ends.
+        replace: whether to drop the rows on the server; `start` must be 0 then.
     """
 
     start: int
@@ -128,10 +129,10 @@ class RowBatch(Struct, frozen=True):
 
 
 def checked_rows(batch: RowBatch) -> list[tuple[int, bytes]]:
-    """The lines of a batch, each with the place where it begins.
+    """Return the lines of a batch, each with its offset, after checking them.
 
     Raises:
-        UploadRefusedError: it has too many lines, or one is no row.
+        UploadRefusedError: the batch has too many lines, or a line is not a row.
     """
     if batch.lines.count(b"\n") > _MOST_LINES:
         raise UploadRefusedError(f"a batch may have {_MOST_LINES:,} lines at most")
@@ -154,12 +155,12 @@ def _check_row(line: bytes, place: int) -> None:
         raise UploadRefusedError(f"the line at byte {place} is not a row of a run: {error}") from error
     except StoreError as error:
         raise UploadRefusedError(f"the row at byte {place} was {error}: upgrade the server") from error
-    if not row.key.isprintable():  # it is written into a line of the journal of copies
+    if not row.key.isprintable():  # the key is written to a line of the copy's journal
         raise UploadRefusedError(f"the row at byte {place} has a key with control characters")
 
 
 def object_in(document: bytes, what: str) -> dict[str, Any]:
-    """The JSON object in a document.
+    """Return the JSON object in a document.
 
     Raises:
         UploadRefusedError: the document is not a JSON object.
@@ -171,10 +172,10 @@ def object_in(document: bytes, what: str) -> dict[str, Any]:
 
 
 def checked_record(run: str, record: bytes) -> Any:
-    """When the run started, as its `run.json` says.
+    """Check the `run.json` of a run, and return its time of start.
 
     Raises:
-        UploadRefusedError: it is no `run.json`, or that of another run.
+        UploadRefusedError: the record is not a valid `run.json`, or belongs to another run.
     """
     if _RUN_ID.fullmatch(run) is None:
         raise UploadRefusedError("the id of a run must look like 20261121T140322Z-7f3a")
@@ -186,7 +187,7 @@ def checked_record(run: str, record: bytes) -> Any:
         formats = f"format {version}; the server reads up to {SCHEMA_VERSION}"
         raise UploadRefusedError(f"a newer agentv wrote the run ({formats}): upgrade the server")
     name = found.get("name") or ""
-    is_text = isinstance(name, str) and name.replace("\u200d", "").isprintable()  # which joins emoji
+    is_text = isinstance(name, str) and name.replace("\u200d", "").isprintable()  # U+200D joins emoji
     if not is_text or len(name) > LONGEST_NAME:
         what = f"printable text of {LONGEST_NAME} characters at most"
         raise UploadRefusedError(f"the name of the run must be {what}; name it again")
@@ -194,18 +195,18 @@ def checked_record(run: str, record: bytes) -> Any:
 
 
 def name_in(record: bytes) -> Any:
-    """The name that a stored `run.json` has; empty: none."""
+    """Return the name of the run in a stored `run.json`, or ""."""
     return object_in(record, "run.json").get("name") or ""
 
 
 class Replaced(Struct, frozen=True):
-    """Rows of a run that were replaced.
+    """Record of the replaced rows of a run.
 
     Attributes:
-        rows: how many, in all generations that ended.
-        time: when the last ones were.
-        by: who replaced those, as the audit log names them.
-        generations: that ended; the first is 1.
+        rows: number of rows replaced, in all earlier generations.
+        time: time of the last replacement.
+        by: sender of the last replacement, as named in the audit log.
+        generations: number of earlier generations.
     """
 
     rows: int
@@ -215,12 +216,12 @@ class Replaced(Struct, frozen=True):
 
 
 def copied_record(record: bytes, given: str | None, replaced: bytes | None) -> bytes:
-    """A stored `run.json` with what only the server knows.
+    """Return a stored `run.json` with what only the server knows.
 
     Args:
-        record: as it was pushed.
-        given: the name that the run was given on the server; None: none.
-        replaced: JSON of `Replaced`; None: no rows were.
+        record: content of `run.json` as pushed.
+        given: name given to the run on the server, or None.
+        replaced: JSON of `Replaced`; None if no rows were replaced.
     """
     pushed = object_in(record, "run.json")
     found = pushed if given is None else {**pushed, "name": given}
@@ -231,7 +232,7 @@ def copied_record(record: bytes, given: str | None, replaced: bytes | None) -> b
 
 
 def check_files(files: Mapping[str, str], known: Iterable[str]) -> None:
-    """Refuse paths that lead elsewhere or cannot lie beside those that are known, and what is no hash.
+    """Raise for an invalid path, one that conflicts with known ones, or an invalid hash.
 
     Raises:
         UploadRefusedError: the text says why.

@@ -1,4 +1,4 @@
-"""Runs as they are uploaded: in batches of rows that may come twice, be cut, or be out of order."""
+"""Storage of uploaded runs. Batches of rows may arrive twice, truncated, or out of order."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ from agentv.extensions.team.uploaded import (
 )
 
 SILENT_S = 120
-"""Seconds without an upload after which a run does not count as running any more."""
+"""Seconds without an upload after which a run no longer counts as in progress."""
 
 
 _AT_ONCE = 4 << 20
-"""Bytes of rows that are read at once."""
+"""Bytes of rows read at a time."""
 
 
 class Uploads:
-    """The runs of a database, as pushers see them. Who began a run, and admins, may change it.
+    """The runs in a database. A run may be changed by the sender that began it, and by admins.
 
-    Every change of a run raises `OtherTokenError` for anybody else.
+    For other senders, every change of a run raises `OtherTokenError`.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def changes(self) -> int:
-        """How many changes the database has had, of whatever kind."""
+        """Return the number of changes of any kind made to the database."""
         with self._database.reading() as transaction:
             ((found,),) = transaction.rows("SELECT number FROM changes")
         return int(found)
 
     def state(self, name: RunName) -> UploadState:
-        """What the server has of a run; all empty: nothing."""
+        """Return the server's state of a run; the default state if it has nothing."""
         with self._database.reading() as transaction:
             run = _stored(transaction, name)
             if run is None:
                 return UploadState()
-            digest = sha256()  # of all rows, which are read in parts
+            digest = sha256()  # of all rows, read in parts
             query = "SELECT line FROM rows WHERE run = :run AND start >= :start AND start < :stop ORDER BY start"
             for start in range(0, run.size, _AT_ONCE):
                 for (line,) in transaction.rows(query, run=run.id, start=start, stop=start + _AT_ONCE):
@@ -69,10 +69,10 @@ class Uploads:
         return UploadState(run.generation, run.size, digest.hexdigest(), bool(run.writing))
 
     def put_record(self, name: RunName, record: bytes, *, writing: bool) -> bool:
-        """Store a run's `run.json`, which begins it; whether that changed anything.
+        """Store a run's `run.json`, creating the run if needed, and return whether anything changed.
 
         Raises:
-            UploadRefusedError: it is no such file, or of another run.
+            UploadRefusedError: the record is invalid, or belongs to another run.
         """
         began = checked_record(name.run, record)
         with self._changing(name) as (transaction, run):
@@ -87,7 +87,7 @@ class Uploads:
                 raise UploadRefusedError(f"the project has another run {name.run}, which started at {started}: {hint}")
             changed = run.record != record or bool(run.writing) != writing
             if changed:
-                # a name from where the run lies replaces an earlier one from here
+                # a new name in the pushed run.json replaces the name given on the server
                 given = run.given if name_in(record) == name_in(run.record) else None
                 _touch(transaction, name, run, record=record, writing=int(writing), given=given)
                 audit(transaction, name.actor, "run.json updated", name.project, name.run)
@@ -100,8 +100,8 @@ class Uploads:
         """Store rows.
 
         Raises:
-            UploadRefusedError: they are no rows, or too many bytes.
-            UploadConflictError: they do not begin where the server's end.
+            UploadRefusedError: the rows are invalid, or too many.
+            UploadConflictError: the rows do not start where the server's end, or the run was not begun.
         """
         rows = checked_rows(batch)
         with self._changing_begun(name) as (transaction, run):
@@ -127,10 +127,10 @@ class Uploads:
             return Received(generation, size, changed=True)
 
     def put_summary(self, name: RunName, summary: bytes | None, *, writing: bool) -> bool:
-        """Store a run's `summary.json`, or that it has none; whether that changed anything.
+        """Store a run's `summary.json`, or None if it has none, and return whether anything changed.
 
         Raises:
-            UploadRefusedError: it is no such file.
+            UploadRefusedError: the summary is invalid, or belongs to another run.
             UploadConflictError: the run was not begun.
         """
         if summary is not None and object_in(summary, "summary.json").get("run_id") != name.run:
@@ -143,13 +143,13 @@ class Uploads:
             return changed
 
     def put_files(self, name: RunName, files: Mapping[str, str]) -> MissingContents:
-        """Say which artifacts a run has: path below its directory → SHA-256.
+        """Store the list of a run's artifacts: path below its directory → SHA-256.
 
         Returns:
-            The contents that the project does not have; nothing is stored before they were uploaded.
+            The contents that the project lacks; until they have been uploaded, nothing is stored.
 
         Raises:
-            UploadRefusedError: a path leads elsewhere.
+            UploadRefusedError: a path or a hash is invalid.
             UploadConflictError: the run was not begun.
         """
         with self._changing_begun(name) as (transaction, run):
@@ -175,7 +175,7 @@ class Uploads:
         """Store the content of an artifact.
 
         Raises:
-            UploadRefusedError: it has another hash.
+            UploadRefusedError: the content has another hash.
         """
         if sha256(content).hexdigest() != digest:
             raise UploadRefusedError("the content has another SHA-256 than the address says: it was cut or changed")
@@ -183,7 +183,7 @@ class Uploads:
             insert(transaction, "contents", or_nothing=True, project=project, sha256=digest, content=content)
 
     def give_name(self, name: RunName, given: str) -> bool:
-        """Give a run another name, empty for none; whether there is such a run. Its `run.json` stays as pushed."""
+        """Rename a run ("" removes its name), and return whether it exists. Its `run.json` stays as pushed."""
         with self._changing(name) as (transaction, run):
             if run is None:
                 return False
@@ -194,7 +194,7 @@ class Uploads:
         return True
 
     def delete(self, name: RunName) -> bool:
-        """Delete a run, with the contents of its artifacts that no other run has; whether there was one."""
+        """Delete a run and contents of its artifacts not used by other runs, and return whether the run existed."""
         with self._changing(name) as (transaction, run):
             if run is None:
                 return False
@@ -211,7 +211,7 @@ class Uploads:
 
     @contextmanager
     def _changing(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun | None]]:
-        """A transaction that changes one run; other uploads of this run wait."""
+        """Open a transaction that changes one run; other uploads of the run wait for it."""
         with self._database.transaction() as transaction:
             transaction.lock(f"run {name.project}/{name.run}")
             yield transaction, _stored(transaction, name)
@@ -250,10 +250,10 @@ def _check_owner(name: RunName, run: _StoredRun) -> None:
 
 
 def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: Any) -> None:
-    """Change columns of a run, and let every server know.
+    """Change columns of a run, increasing its revision so that every server copies it again.
 
     Raises:
-        OtherTokenError: who uploads may not; the transaction changes nothing then.
+        OtherTokenError: the sender may not change the run; the transaction is rolled back.
     """
     _check_owner(name, run)
     changed = {**columns, "revision": run.revision + 1, "pushed": now()}
@@ -262,5 +262,5 @@ def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: 
 
 
 def silent_since() -> str:
-    """A run that goes on was uploaded after this time."""
+    """Return the time since which a run in progress must have been uploaded."""
     return time_text(datetime.now(UTC) - timedelta(seconds=SILENT_S))
