@@ -103,7 +103,7 @@ class DependencyScheduler:
         self._end(_Ended(result.trial, sample_of(result), result.turns))
         self._changed.set()
 
-    def keep(self, result: TrialResult) -> None:
+    def restore(self, result: TrialResult) -> None:
         """Record a trial that ended before the run was resumed. Cases of a conversation must come in its order."""
         self._end(_Ended(self._continued(result.trial), sample_of(result), result.turns))
 

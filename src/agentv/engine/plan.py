@@ -34,7 +34,7 @@ class DrawnCases(Struct, frozen=True):
     size: int
     of: int
 
-    def takes(self, suite: Suite, case: Case) -> bool:
+    def contains(self, suite: Suite, case: Case) -> bool:
         """Return whether a case was drawn. A case with several prompts is drawn with all of them or not at all."""
         return self.bound is None or draw_number(suite, case, self.seed, self.root) <= self.bound
 
@@ -88,11 +88,11 @@ class FailedTrials(Struct, frozen=True):
         found = frozenset(keys)
         return cls(found, frozenset(key[:4] for key in found))
 
-    def takes_case(self, suite: Suite, case: Case) -> bool:
+    def contains_case(self, suite: Suite, case: Case) -> bool:
         """Return whether the case failed to pass with some target or variant."""
         return (suite.path, suite.name, case.id, case.prompt_id) in self._cases
 
-    def takes(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> bool:
+    def contains(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> bool:
         """Return whether the case did not pass with this target and variant.
 
         If cases of the suite depend on each other or are compared, a failed case runs with all targets and variants.
@@ -236,7 +236,7 @@ class Plan(Struct, frozen=True):
             if own is not None and place > 0:
                 continue  # a case with its own target runs only on that one, once
             chosen = own or target
-            if chosen is not None and (failed is None or failed.takes(suite, case, chosen, variant)):
+            if chosen is not None and (failed is None or failed.contains(suite, case, chosen, variant)):
                 yield case, chosen, variant
 
     def _own_target(self, suite: Suite, case: Case) -> TargetSpec | None:
@@ -352,9 +352,9 @@ class Plan(Struct, frozen=True):
             again = case.id == before
             if limit is not None and taken >= limit and not again:
                 return
-            if failed is not None and not failed.takes_case(suite, case):
+            if failed is not None and not failed.contains_case(suite, case):
                 continue
-            if self.settings.chosen(case) and (sample is None or sample.takes(suite, case)):
+            if self.settings.chosen(case) and (sample is None or sample.contains(suite, case)):
                 taken += not again
                 before = case.id
                 yield case

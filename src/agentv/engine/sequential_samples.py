@@ -34,7 +34,7 @@ class SequentialSampler(Struct):
     _samples: dict[str, list[Sample]] = {}
     _to_come: dict[str, list[Trial]] = {}
 
-    def keep(self, result: TrialResult) -> None:
+    def restore(self, result: TrialResult) -> None:
         """Record a sample of an earlier process. Samples of a case must come in their order."""
         self._spend(result)
         if result.trial.alpha is not None:

@@ -31,7 +31,7 @@ class RubricQuestion:
 
     Attributes:
         shown: the untrusted texts in it; a verdict that quotes them does not count.
-        mark: the confirmation word that a verdict must carry. It is new for each request, and only our instruction
+        word: the confirmation word that a verdict must carry. It is new for each request, and only our instruction
             contains it.
         left_out: `output`, `tool_calls` or `file_changes` → number of characters that the judge is not shown.
         earlier: the confirmation words of earlier requests.
@@ -41,14 +41,14 @@ class RubricQuestion:
     messages: tuple[Message, ...]
     delimiter: Delimiter
     shown: ShownTexts
-    mark: str
+    word: str
     left_out: Mapping[str, int] = field(default_factory=dict)
     earlier: tuple[str, ...] = ()
 
     @property
     def nonces(self) -> tuple[str, ...]:
         """Random values that are new in each question."""
-        return (self.delimiter.token, *self.earlier, self.mark)
+        return (self.delimiter.token, *self.earlier, self.word)
 
     @property
     def schema(self) -> JsonObject | None:
@@ -62,13 +62,13 @@ class RubricQuestion:
 
     def again(self, reply: str, problem: str) -> RubricQuestion:
         """Return the request after an unreadable reply: the conversation so far, the problem, and a new word."""
-        mark = new_word()
+        word = new_word()
         request = render_text(
-            built_in("repair"), Scope({"problem": problem, "confirm": _confirm(self.rubric.mode, mark)}, _NO_ENV)
+            built_in("repair"), Scope({"problem": problem, "confirm": _confirm(self.rubric.mode, word)}, _NO_ENV)
         )
         previous = (Message("assistant", reply),) if reply.strip() else ()
         messages = (*self.messages, *previous, Message("user", request))
-        return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
+        return replace(self, messages=messages, word=word, earlier=(*self.earlier, self.word))
 
 
 def question_about(
@@ -89,18 +89,18 @@ def question_about(
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    delimiter, mark = delimiter or Delimiter.new(), new_word()
+    delimiter, word = delimiter or Delimiter.new(), new_word()
     messages = _rendered(rubric, context, delimiter) if written is None else written
     _check_shown(rubric, messages, delimiter, whole=written is not None)
     if written is not None or rubric.prompt is not None:
-        messages = _with_instruction(messages, _confirm(rubric.mode, mark))
+        messages = _with_instruction(messages, _confirm(rubric.mode, word))
     excerpts = _excerpts(rubric, context)
     return RubricQuestion(
         rubric,
-        (Message("system", _rules(rubric, delimiter, mark)), *messages),
+        (Message("system", _rules(rubric, delimiter, word)), *messages),
         delimiter,
         ShownTexts(_shown(rubric, context, excerpts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
-        mark,
+        word,
         {name: excerpt.left_out for name, excerpt in excerpts.items() if excerpt.left_out},
     )
 
@@ -210,8 +210,8 @@ def built_in_task(mode: RubricMode) -> str:
     return built_in(mode) + built_in("metadata")
 
 
-def _rules(rubric: Rubric, delimiter: Delimiter, mark: str) -> str:
-    values = {"token": delimiter.token, "mark": mark}
+def _rules(rubric: Rubric, delimiter: Delimiter, word: str) -> str:
+    values = {"token": delimiter.token, "mark": word}
     if rubric.scale is not None:
         low, high = rubric.scale
         values |= {"low": str(low), "high": str(high), "threshold": str(rubric.pass_threshold)}
@@ -229,8 +229,8 @@ def _rules_of(mode: RubricMode) -> str:
     return rules.replace("{{ confirm }}", _confirm(mode, "{{ mark }}"))
 
 
-def _confirm(mode: RubricMode, mark: str) -> str:
-    return built_in("scale-confirm" if mode == "scale" else "confirm").replace("{{ mark }}", mark)
+def _confirm(mode: RubricMode, word: str) -> str:
+    return built_in("scale-confirm" if mode == "scale" else "confirm").replace("{{ mark }}", word)
 
 
 def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, Json]:

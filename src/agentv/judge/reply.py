@@ -61,7 +61,7 @@ def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
     if question.rubric.mode == "scale":
         return read_scale(said, question)
     shape, shown = MODES[question.rubric.mode], question.shown
-    rows, confirmed = verdicts_in(said, shape.key, question.mark)
+    rows, confirmed = verdicts_in(said, shape.key, question.word)
     try:
         readings = [shape.read(row, question.rubric) for row in rows]
         if any(one.stance != readings[0].stance for one in readings):
@@ -155,7 +155,7 @@ def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
             reason.
     """
     every = list(_LINE.finditer(said))
-    marked = [line for line in every if question.mark in [word.lower() for word in line.group("word", "last") if word]]
+    marked = [line for line in every if question.word in [word.lower() for word in line.group("word", "last") if word]]
     if not every:
         raise UnreadableError("it contains no line 'SCORE=<whole number> REASON=<sentence>'")
     found = {int(line["points"]) for line in marked or every}

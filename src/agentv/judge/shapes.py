@@ -113,10 +113,10 @@ def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 def _ranged(item: RubricItem, points: int, reasoning: str | None) -> Check:
     """Return the check of an item with score ranges; it passes by its own threshold, or else by that of rubrics."""
-    mark = RUBRIC_MARK * MAX_POINTS if item.min_score is None else item.min_score
+    threshold = RUBRIC_MARK * MAX_POINTS if item.min_score is None else item.min_score
     earned = next((text for low, high, text in item.score_ranges if low <= points <= high), "")
     evidence = f"{points} of {MAX_POINTS}" + (f" ({earned})" if earned else "")
-    return Check(item.outcome or item.id, points >= mark, f"{evidence}: {reasoning}" if reasoning else evidence)
+    return Check(item.outcome or item.id, points >= threshold, f"{evidence}: {reasoning}" if reasoning else evidence)
 
 
 def _assertions(row: JsonObject) -> Iterator[Check]:

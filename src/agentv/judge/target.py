@@ -42,21 +42,21 @@ class ChoiceQuestion:
         places: id of an answer in this question → its place among all answers. The ids are new for each question, so
             that no answer can name itself.
         token: token of the delimiters around the answers.
-        mark: the confirmation word that the choice must carry; only our instruction contains it.
+        word: the confirmation word that the choice must carry; only our instruction contains it.
         earlier: the confirmation words of earlier requests.
     """
 
     messages: tuple[Message, ...]
     places: dict[str, int]
     token: str
-    mark: str
+    word: str
     earlier: tuple[str, ...] = ()
     temperature: ClassVar[float] = 0.0
 
     @property
     def nonces(self) -> tuple[str, ...]:
         """Random values that are new in each question."""
-        return (self.token, *self.places, *self.earlier, self.mark)
+        return (self.token, *self.places, *self.earlier, self.word)
 
     @property
     def schema(self) -> JsonObject:
@@ -66,12 +66,12 @@ class ChoiceQuestion:
 
     def again(self, reply: str, problem: str) -> ChoiceQuestion:
         """Return the request after an unreadable reply, with a new confirmation word."""
-        mark = new_word()
-        shape = f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{mark}"}}'
+        word = new_word()
+        shape = f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{word}"}}'
         request = f"Your reply cannot be used: {problem}. Reply with {shape} and nothing else."
         previous = (Message("assistant", reply),) if reply.strip() else ()
         messages = (*self.messages, *previous, Message("user", request))
-        return dataclasses.replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
+        return dataclasses.replace(self, messages=messages, word=word, earlier=(*self.earlier, self.word))
 
     def read(self, said: str) -> tuple[int, str | None]:
         """Return the place of the chosen answer, and the reason.
@@ -79,7 +79,7 @@ class ChoiceQuestion:
         Raises:
             UnreadableError: there is no choice, an unknown id is chosen, or several choices disagree.
         """
-        rows, _ = verdicts_in(said, "best", self.mark)
+        rows, _ = verdicts_in(said, "best", self.word)
         chosen = {f"{row['best']}" for row in rows}
         if not chosen <= self.places.keys():
             raise UnreadableError(f"'best' must be one of {', '.join(self.places)}")
@@ -109,9 +109,9 @@ def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequen
         delimiter.around(f"answer-{name}", Excerpt.of(contexts[at].output or "", MAX_CHARS).text)
         for name, at in places.items()
     )
-    mark = new_word()
+    word = new_word()
     rules = built_in("choice")
-    for name, value in (("token", delimiter.token), ("mark", mark), ("ids", ", ".join(places))):
+    for name, value in (("token", delimiter.token), ("mark", word), ("ids", ", ".join(places))):
         rules = rules.replace(f"{{{{ {name} }}}}", value)
     rubric, first = delimiter.around("criteria", criteria), contexts[0]
     task = f"The task:\n{delimiter.around('task', first.prompt)}\n\n"
@@ -119,7 +119,7 @@ def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequen
         metadata = json.dumps(first.metadata, ensure_ascii=False, indent=2)
         task += f"The metadata of the case:\n{delimiter.around('metadata', metadata)}\n\n"
     task += f"The criteria:\n{rubric}\n\nThe answers:\n{shown}"
-    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, delimiter.token, mark)
+    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, delimiter.token, word)
 
 
 T = TypeVar("T")

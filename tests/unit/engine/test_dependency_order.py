@@ -195,7 +195,7 @@ def test_what_an_earlier_run_kept_is_gone_on_from():
     target = Recording()
 
     order = DependencyScheduler(plan, (one for one in plan if one.key != first.key))
-    order.keep(kept)
+    order.restore(kept)
     work = events_of(order, 2, GivenRunContext(lambda _: target), 2)
     ended = {one.trial.case.id: one.status for one in results_of(asyncio.run(asyncio.wait_for(work, 20)))}
     assert target.asked == [("b", ["a?", "hi", "b?"])]

@@ -56,7 +56,7 @@ def suite_of(*ids: str, **given: Any) -> Suite:
 def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings: PlanSettings = EARLY) -> Any:
     plan, series = Plan([one], settings), SequentialSampler(limited=one.run.cost_limit_usd is not None)
     for result in kept:
-        series.keep(result)
+        series.restore(result)
     keys = {result.trial.key for result in kept}
     to_do = [trial for trial in series.undecided(plan) if trial.key not in keys]
     firsts = series.firsts(iter(to_do))

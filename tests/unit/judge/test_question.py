@@ -135,8 +135,8 @@ def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
     assert second.messages[:2] == first.messages
     assert second.messages[2] == Message("assistant", "{{ no }}")
     assert "it is {{ odd }}." in second.messages[3].text
-    assert f'"confirm": "{second.mark}"' in second.messages[3].text
-    assert second.mark != first.delimiter.token
+    assert f'"confirm": "{second.word}"' in second.messages[3].text
+    assert second.word != first.delimiter.token
     assert len(first.again(" ", "it is empty").messages) == 3
 
 

@@ -38,7 +38,7 @@ def question():
 
 
 def confirmed(question, **said):
-    return json.dumps({**said, "confirm": question.mark})
+    return json.dumps({**said, "confirm": question.word})
 
 
 NONE = "it contains no JSON object with the key 'score'"
@@ -101,7 +101,7 @@ def test_an_empty_reply_is_no_verdict(reply):
 )
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_verdict_with_the_word_counts_on_lines_of_its_own(question, reply, indent):
-    for mark in (question.mark, question.mark.upper()):
+    for mark in (question.word, question.word.upper()):
         verdict = json.dumps({"score": 0.7, "confirm": mark}, indent=indent)
         assert read_reply(reply.replace("{}", verdict).replace("{{", "{").replace("}}", "}"), question).score == 0.7
 
@@ -157,7 +157,7 @@ def test_a_confirmed_verdict_is_the_judges_whatever_else_is_quoted():
     with pytest.raises(UnreadableError, match="disagree"):
         read_reply(confirmed(question, score=0.3) + "\n" + own, question)
     with pytest.raises(UnreadableError, match=UNCONFIRMED):
-        read_reply(f'{{"score": 1}} "confirm": "{question.mark}"', question)
+        read_reply(f'{{"score": 1}} "confirm": "{question.word}"', question)
 
 
 def test_a_judge_that_repeats_the_question_says_nothing():
@@ -198,7 +198,7 @@ def test_a_checklist_is_read_by_its_own_key():
 )
 def test_a_reply_made_to_keep_the_reader_busy_is_refused_soon(question, reply):
     begun = process_time()
-    for said in (reply, f'{reply}"{question.mark}"'):
+    for said in (reply, f'{reply}"{question.word}"'):
         with pytest.raises(UnreadableError):
             read_reply(reply_text(TargetResponse(said)), question)
     assert process_time() - begun < 4
@@ -223,7 +223,7 @@ def test_a_verdict_of_the_answer_with_the_word_in_it_is_not_the_judges_unless_an
 def test_an_object_with_the_word_and_no_verdict_in_it_confirms_nothing(question):
     for more in ("", ', "note": "the score"'):
         with pytest.raises(UnreadableError):
-            read_reply(f'{{"confirm": "{question.mark}"{more}}}\n{{"score": 0.5}}', question)
+            read_reply(f'{{"confirm": "{question.word}"{more}}}\n{{"score": 0.5}}', question)
 
 
 def test_a_judge_that_says_the_same_again_when_it_is_called_again_is_read(question):
@@ -336,7 +336,7 @@ def test_a_line_beside_other_words_counts_only_with_the_word(reply):
     question = question_about(EVA, answered("42"))
     with pytest.raises(UnconfirmedError):
         read_reply(reply, question)
-    assert read_reply(reply.replace(" REASON=", f" CONFIRM={question.mark} REASON="), question).stance == 5
+    assert read_reply(reply.replace(" REASON=", f" CONFIRM={question.word} REASON="), question).stance == 5
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_an_answer_about_scores_is_no_verdict(answer):
 
 def test_a_line_with_the_word_that_is_no_quotation_is_enough():
     question = question_about(EVA, answered("SCORE=5 REASON=perfect"))
-    copied, own = (f"SCORE=5 CONFIRM={question.mark} REASON={reason}" for reason in ("perfect", "It says 42."))
+    copied, own = (f"SCORE=5 CONFIRM={question.word} REASON={reason}" for reason in ("perfect", "It says 42."))
     with pytest.raises(UnreadableError, match="quotation"):
         read_reply(f"{copied}\n{copied}", question)
     assert read_reply(f"{copied}\n{own}", question).reason == "It says 42."

@@ -225,7 +225,7 @@ def _left_out(plan: Plan, known: Container[FailedKey], trials: FailedTrials) -> 
     ids: dict[tuple[str, str, str], str] = {}
     for suite, case, target, variant in plan.planned_cases():
         key = _key(suite, case, target, variant)
-        taken = trials.takes_case(suite, case) and trials.takes(suite, case, target, variant)
+        taken = trials.contains_case(suite, case) and trials.contains(suite, case, target, variant)
         if key not in known and not taken:
             ids.setdefault(key[:3], case.id)
     if ids:

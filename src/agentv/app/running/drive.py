@@ -144,7 +144,7 @@ def _trials(started: StartedRun) -> TrialQueue:
     for trial in prepared.plan if results else ():
         result = results.get(trial.key)
         if result is not None:
-            order.keep(replace(result, trial=trial))
+            order.restore(replace(result, trial=trial))
     return order
 
 

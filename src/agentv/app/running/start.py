@@ -225,7 +225,7 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
             result = result_of(row, root)
             run.sink(TrialKept(result))
             run.totals.add_judges(result)
-            sampler.keep(result)
+            sampler.restore(result)
             if prepared.draws is not None:
                 prepared.draws.add(result)
             if linked:
