@@ -152,10 +152,10 @@ def cluster_of(row: Clustered) -> ClusterId:
     """
     if row.cluster_key is not None and row.cluster is not None:
         return ("cluster", row.cluster_key, row.cluster)
-    home = (row.eval_path or "", row.suite)
+    file = (row.eval_path or "", row.suite)
     if row.conversation_id is not None:
-        return ("conversation", *home, row.conversation_id)
-    return ("case", *home, row.test_id)
+        return ("conversation", *file, row.conversation_id)
+    return ("case", *file, row.test_id)
 
 
 def key_of_cluster(row: Clustered) -> str | None:

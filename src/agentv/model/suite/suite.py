@@ -229,8 +229,8 @@ class SimulatedUser(Struct, frozen=True):
     def facts(self) -> tuple[object, ...]:
         """Return what determines its messages and the graded output, except the judge in force; for hashes."""
         model = self.model and (self.model.name, self.model.fingerprint)
-        said = (self.goal, self.persona, self.knows, self.start, self.max_turns, model, self.function, self.sha256)
-        return said if self.output == "answer" else (*said, self.output)
+        facts = (self.goal, self.persona, self.knows, self.start, self.max_turns, model, self.function, self.sha256)
+        return facts if self.output == "answer" else (*facts, self.output)
 
 
 class Case(Struct, frozen=True):

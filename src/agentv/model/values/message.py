@@ -175,8 +175,8 @@ def reference_text(messages: Sequence[Message]) -> str:
 
 def transcript_text(messages: Iterable[Message]) -> str:
     """Return the user and assistant messages as one text, each beginning `User: ` or `Assistant: `."""
-    said = (one for one in messages if one.role in ("user", "assistant"))
-    return SEPARATOR.join(f"{one.role.capitalize()}: {one.text}" for one in said)
+    spoken = (one for one in messages if one.role in ("user", "assistant"))
+    return SEPARATOR.join(f"{one.role.capitalize()}: {one.text}" for one in spoken)
 
 
 def attached_files(messages: Iterable[Message]) -> Iterator[str]:

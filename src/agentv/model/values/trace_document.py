@@ -51,8 +51,8 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 def document(trace: Trace) -> bytes:
     """Return the content of `trace.json`."""
     attributes = {name: plain(getattr(trace, name), cut=True) for name in _ATTRIBUTES}
-    said = {name: one for name, one in attributes.items() if one not in ("", None) or name not in _OPTIONAL}
-    head = {"version": TRACE_VERSION, **said, "native": native_name(trace)}
+    written = {name: one for name, one in attributes.items() if one not in ("", None) or name not in _OPTIONAL}
+    head = {"version": TRACE_VERSION, **written, "native": native_name(trace)}
     lines = b"".join(b'  "%s": %s,\n' % (name.encode(), _encode(value)) for name, value in head.items())
     rows = b",\n".join(b"    " + _encode(_plain_step(step)) for step in trace.steps)
     return b"{\n" + lines + (b'  "steps": [\n' + rows + b"\n  ]\n}\n" if rows else b'  "steps": []\n}\n')
@@ -89,8 +89,8 @@ def parse(data: bytes, name: str = TRACE_FILE) -> Trace | Failure:
             line = data.count(b"\n", 0, max(begin, 0)) + 1
             return _failure(name, line, TOO_DEEP if isinstance(error, RecursionError) else str(error))
     found.metadata = plain(found.metadata, cut=True)
-    said = {name: getattr(found, name) for name in _ATTRIBUTES}
-    return Trace(tuple(steps), native_name=found.native, **said)
+    attributes = {name: getattr(found, name) for name in _ATTRIBUTES}
+    return Trace(tuple(steps), native_name=found.native, **attributes)
 
 
 def _failure(name: str, line: int, message: str) -> Failure:

@@ -165,7 +165,7 @@ PARTIAL = "trace_partial"
 def messages_of(trace: Trace) -> tuple[Message, ...]:
     """Return the messages of a trace, with each tool call and its result in the preceding assistant message."""
     messages: list[Message] = []
-    said: MessageStep | None = None
+    message: MessageStep | None = None
     calls: list[ToolCall] = []
     for step in trace.steps:
         if isinstance(step, ToolCallStep):
@@ -183,25 +183,25 @@ def messages_of(trace: Trace) -> tuple[Message, ...]:
                 )
             )
         elif isinstance(step, MessageStep):
-            messages += _turn(said, calls)
-            said, calls = step, []
-    return (*messages, *_turn(said, calls))
+            messages += _turn(message, calls)
+            message, calls = step, []
+    return (*messages, *_turn(message, calls))
 
 
-def _turn(said: MessageStep | None, calls: list[ToolCall]) -> Iterator[Message]:
-    if said is not None and said.role == "assistant":
-        yield Message("assistant", said.text, tool_calls=tuple(calls))
+def _turn(message: MessageStep | None, calls: list[ToolCall]) -> Iterator[Message]:
+    if message is not None and message.role == "assistant":
+        yield Message("assistant", message.text, tool_calls=tuple(calls))
         return
-    if said is not None:
-        yield Message(said.role, said.text)
+    if message is not None:
+        yield Message(message.role, message.text)
     if calls:
         yield Message("assistant", "", tool_calls=tuple(calls))
 
 
 def model_calls(trace: Trace) -> int:
     """Return the number of model calls in a trace: the largest of the counts of turns, usages and messages."""
-    said = sum(message.role == "assistant" for message in messages_of(trace))
-    return max(trace.turns, len(trace.usages), said)
+    assistant_messages = sum(message.role == "assistant" for message in messages_of(trace))
+    return max(trace.turns, len(trace.usages), assistant_messages)
 
 
 def completed(answer: TargetResponse) -> TargetResponse:

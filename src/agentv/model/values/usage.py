@@ -22,10 +22,10 @@ class Price(Struct, frozen=True):
         """Return the cost of a call in US dollars; None if its tokens are unknown."""
         if usage is None or (usage.input is None and usage.output is None):
             return None
-        taken = usage.input or 0
-        cached = min(usage.cached or 0, taken)
+        input_tokens = usage.input or 0
+        cached = min(usage.cached or 0, input_tokens)
         of_cached = self.input if self.cached_input is None else self.cached_input
-        return ((taken - cached) * self.input + cached * of_cached + (usage.output or 0) * self.output) / MILLION
+        return ((input_tokens - cached) * self.input + cached * of_cached + (usage.output or 0) * self.output) / MILLION
 
     def at_most(self, tokens: int | None) -> float | None:
         """Return the maximum cost of a call with this many tokens; None if the number is unknown."""

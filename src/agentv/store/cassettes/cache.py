@@ -201,9 +201,9 @@ def _checksum(key: str, target: str, case: str, kept_at: str, answer: bytes) -> 
 
 def _opened(path: Path) -> sqlite3.Connection:
     for end in _SUFFIXES[1:]:
-        beside = Path(f"{path}{end}")
-        if beside.is_symlink():
-            beside.unlink()
+        sidecar = Path(f"{path}{end}")
+        if sidecar.is_symlink():
+            sidecar.unlink()
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     connection = sqlite3.connect(path, timeout=_TIMEOUT_S)
     with ExitStack() as closing:

@@ -81,9 +81,9 @@ def check_link(path: Path, within: Path | None = None) -> Path:
     """
     real = Path(os.path.realpath(path))
     if path.is_symlink():
-        home = os.path.realpath(within or path.parent)
-        if os.path.commonpath([home, real]) != home:
-            raise StoreError(f"cannot write {path}: it is a symlink that leads out of {home}, to {real}")
+        allowed = os.path.realpath(within or path.parent)
+        if os.path.commonpath([allowed, real]) != allowed:
+            raise StoreError(f"cannot write {path}: it is a symlink that leads out of {allowed}, to {real}")
     return real
 
 

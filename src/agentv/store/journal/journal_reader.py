@@ -257,11 +257,11 @@ class AccountedAnswers:
         answer = self._reader.answer(call.key)
         if answer is None:
             return False
-        unreported, took = self._unreported[case], amount_of(answer.cost_usd, answer.token_usage)
+        unreported, usage = self._unreported[case], amount_of(answer.cost_usd, answer.token_usage)
         priced = case in self._priced
-        enough = unreported.usd >= took.usd - _ROUNDING_USD if priced else unreported.tokens >= took.tokens
+        enough = unreported.usd >= usage.usd - _ROUNDING_USD if priced else unreported.tokens >= usage.tokens
         if enough:
-            self._unreported[case] = unreported - took
+            self._unreported[case] = unreported - usage
         return not enough
 
 

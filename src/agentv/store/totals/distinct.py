@@ -76,7 +76,7 @@ class DistinctCases:
         for tag in profile.tags:  # there may be many tags with few cases each, so each has its own numbers
             self._groups["by_tag", tag].add(self._of_tags[tag].number(case.case), rank)
 
-    def within(self, summary: Summary, planned: Planned, missing: int) -> Summary:
+    def applied_to(self, summary: Summary, planned: Planned, missing: int) -> Summary:
         """Return the summary with counts of distinct cases.
 
         Args:
@@ -88,7 +88,7 @@ class DistinctCases:
         whole = self._groups["", ""].counts(of_run)
         unknown = min(whole.passed, max(0, missing - max(0, of_run - len(self._groups["", ""]))))
         whole = replace(whole, passed=whole.passed - unknown, skipped=whole.skipped + unknown)
-        by_suite = self._within("by_suite", summary.by_suite, planned)
+        by_suite = self._applied_to_groups("by_suite", summary.by_suite, planned)
         if len(by_suite) == 1:  # with several suites, it is unknown which of them lacks results
             by_suite = {name: replace(group, cases=whole) for name, group in by_suite.items()}
         return replace(
@@ -96,13 +96,15 @@ class DistinctCases:
             cases=whole,
             rule_judged=None if summary.rule_pass_rate is None else summary.cases.passed + summary.cases.failed,
             by_suite=by_suite,
-            by_target=self._within("by_target", summary.by_target, planned),
-            by_prompt=self._within("by_prompt", summary.by_prompt, planned),
-            by_variant=self._within("by_variant", summary.by_variant, planned),
-            by_tag=self._within("by_tag", summary.by_tag, planned),
+            by_target=self._applied_to_groups("by_target", summary.by_target, planned),
+            by_prompt=self._applied_to_groups("by_prompt", summary.by_prompt, planned),
+            by_variant=self._applied_to_groups("by_variant", summary.by_variant, planned),
+            by_tag=self._applied_to_groups("by_tag", summary.by_tag, planned),
         )
 
-    def _within(self, kind: str, groups: Mapping[str, GroupTotals], planned: Planned) -> dict[str, GroupTotals]:
+    def _applied_to_groups(
+        self, kind: str, groups: Mapping[str, GroupTotals], planned: Planned
+    ) -> dict[str, GroupTotals]:
         numbers = planned.get(kind, {})
         return {
             name: replace(group, cases=self._groups[kind, name].counts(numbers.get(name, 0)))
@@ -148,7 +150,7 @@ class EarlyTally(Struct):
             if len(self._listed) > 2 * LISTED:
                 self._cut()
 
-    def found(self) -> EarlyStops | None:
+    def early_stops(self) -> EarlyStops | None:
         """Return the totals, or None if there are no such cases."""
         reasons = self._whys
         if not reasons:

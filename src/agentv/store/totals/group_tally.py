@@ -166,7 +166,7 @@ class GroupTally(Struct):
         for step, (number, total) in other._scores.items():
             self._add_score(step, number, total)
 
-    def group(self, planned: int) -> GroupTotals:
+    def totals(self, planned: int) -> GroupTotals:
         """Return the totals of the merged groups."""
         sums = self._sums
         counts: Counts = counts_of(list(sums.cases.values()), planned)

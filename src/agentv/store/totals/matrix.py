@@ -82,7 +82,7 @@ class MatrixTally:
         )
 
     def _totals(self, cells: Iterable[Cell]) -> GroupTotals:
-        return merged(one for cell in cells for one in self._groups[cell]).group(0)
+        return merged(one for cell in cells for one in self._groups[cell]).totals(0)
 
     def _usage(self, cells: Collection[Cell]) -> GroupUsage:
         spent = self._spent.of(cells)
@@ -142,7 +142,7 @@ class ActivationTally:
         samples = self._queries[row.suite, row.target, row.variant or ""].setdefault(row.test_id, {})
         samples[row.sample] = score.details["loaded"] if judged and score is not None else None
 
-    def found(self) -> Iterator[Activation]:
+    def activations(self) -> Iterator[Activation]:
         """Yield the results of the queries of each suite with each target and variant."""
         for (suite, target, variant), queries in sorted(self._queries.items()):
             judged = [one for name in queries if (one := self._query(suite, name, queries[name])) is not None]

@@ -129,7 +129,7 @@ class RunCounts(Struct):
                 repeated.add(case.samples, case.cluster)
         found = groups.items()
         all_cases, spent = merged(found), self._spent.of()
-        whole = all_cases.group(planned.cases)
+        whole = all_cases.totals(planned.cases)
         spared = early.spared if early is not None else 0
         missing = tally.missing(planned.trials - spared)
         of_targets = {**dict.fromkeys(planned.targets if missing else (), 0), **planned.by_target}
@@ -158,14 +158,14 @@ class RunCounts(Struct):
             by_variant=_grouped(((one.variant, (one, cases)) for one, cases in found if one.variant is not None), {}),
             by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
             samples=None if repeated is None else repeated.samples(),
-            early_stops=None if early is None else early.found(),
-            activation=() if self._activation is None else tuple(self._activation.found()),
+            early_stops=None if early is None else early.early_stops(),
+            activation=() if self._activation is None else tuple(self._activation.activations()),
         )
         if tally.several or (planned.several and missing):
             from agentv.store.totals.distinct import DistinctCases  # not needed by most runs
 
             named = {"by_suite": planned.by_suite, "by_target": of_targets, "by_tag": planned.by_tag}
-            summary = DistinctCases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
+            summary = DistinctCases(tally.cases()).applied_to(summary, {"": {"": planned.cases}, **named}, missing)
         ran = zip(*((one.target, one.prompt, one.variant) for one in groups), strict=True)
         if max((len({*names} - {None}) for names in ran), default=0) < 2:
             return summary
@@ -215,4 +215,4 @@ def _grouped(
     named: dict[str, list[tuple[Profile, GroupTally]]] = defaultdict(list)
     for name, outcomes in found:
         named[name].append(outcomes)
-    return {name: merged(named[name]).group(planned.get(name, 0)) for name in sorted({*named, *planned})}
+    return {name: merged(named[name]).totals(planned.get(name, 0)) for name in sorted({*named, *planned})}
