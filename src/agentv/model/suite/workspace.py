@@ -70,7 +70,7 @@ class CopiedFiles(Struct, frozen=True):
         source: absolute path.
         path: destination, relative to the workspace; empty to copy a directory's content into the workspace itself.
         sha256: hash of the content when the suite was loaded.
-        is_patch: whether the file is a patch to apply instead of a file to copy.
+        is_patch: whether the file is a patch; the patched files are then copied instead of it.
     """
 
     source: str
