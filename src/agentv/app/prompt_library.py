@@ -29,7 +29,7 @@ from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.exam import TARGET, PromptMeta
 from agentv.prompts.gates import digests
 from agentv.registry.types import Provider, Registry
-from agentv.user_code.files import Made, make
+from agentv.user_code.files import WrittenFiles, write_missing
 
 _NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"
@@ -270,7 +270,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ID_PLACEHOLDER = "PROMPT_ID"
 
 
-def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
+def make_prompt(name: str, form: PromptFormat, library: Library) -> WrittenFiles:
     """Write the files of a prompt that do not exist yet. Existing files are not changed.
 
     Raises:
@@ -289,7 +289,7 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
         if prompt.id == name and prompt.directory != str(directory):  # ids must be unique
             raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")
     files = _files(directory, form)
-    return make(
+    return write_missing(
         {
             path: (_SHIPPED / shipped).read_text(encoding="utf-8").replace(_ID_PLACEHOLDER, name)
             for path, shipped in files

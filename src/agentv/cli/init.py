@@ -10,7 +10,7 @@ from agentv.cli.printing import print_made
 from agentv.cli.values import Choice
 from agentv.errors import ExitStatus
 from agentv.reports.text import safe
-from agentv.user_code.files import make
+from agentv.user_code.files import write_missing
 
 _FILES = Path(__file__).parent
 
@@ -24,7 +24,7 @@ SKILLS = "skills"
 def _copy(source: Path, directory: Path) -> list[Path]:
     """Copy a folder without overwriting files, print what was written, and return the paths of all its files."""
     files = [file for file in sorted(source.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
-    made = make({directory / file.relative_to(source): file.read_text(encoding="utf-8") for file in files})
+    made = write_missing({directory / file.relative_to(source): file.read_text(encoding="utf-8") for file in files})
     print_made(made, lambda path: safe(str(path)))
     return [*made.written, *made.kept]
 

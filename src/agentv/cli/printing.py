@@ -19,7 +19,7 @@ from agentv.reports.text import one_line, safe
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.model.redaction import Redactor
-    from agentv.user_code.files import Made
+    from agentv.user_code.files import WrittenFiles
 
 
 PIPED = 200
@@ -87,7 +87,7 @@ def print_pieces(pieces: Iterable[str]) -> None:
         click.echo("".join(some), nl=False)
 
 
-def print_made(made: Made, shown: Callable[[Path], str]) -> None:
+def print_made(made: WrittenFiles, shown: Callable[[Path], str]) -> None:
     """Write to stderr which files were created and which already existed."""
     for path in made.written:
         click.echo(f"wrote {shown(path)}", err=True)

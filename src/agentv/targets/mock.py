@@ -84,12 +84,16 @@ class Mock(ProviderSettings, Struct, frozen=True):
         if self.error is not None:
             return _Mock({}, Failure("mock-error", self.error), self.delay_ms / 1000)
         responses = {DEFAULT: self.response} if self.responses is None else self.responses
-        answers = {case: _made(value) for case, value in responses.items()}
-        by_turn = {case: [_made(one) for one in value] for case, value in responses.items() if isinstance(value, list)}
+        answers = {case: _parsed_response(value) for case, value in responses.items()}
+        by_turn = {
+            case: [_parsed_response(one) for one in value]
+            for case, value in responses.items()
+            if isinstance(value, list)
+        }
         return _Mock(answers, answers.get(DEFAULT), self.delay_ms / 1000, by_turn)
 
 
-def _made(value: Json) -> TargetResponse | Failure:
+def _parsed_response(value: Json) -> TargetResponse | Failure:
     if value is None:
         return TargetResponse(None)
     return from_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

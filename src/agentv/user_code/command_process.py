@@ -198,14 +198,14 @@ def _close_watch_pipe() -> None:
 
 
 def _text_stream(descriptor: int, stream: Any) -> io.TextIOWrapper:
-    raw = _Raw(descriptor, "w", closefd=False)
+    raw = _StandardStream(descriptor, "w", closefd=False)
     is_line_buffered = stream is sys.stderr or raw.isatty()
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding=stream.encoding, errors=stream.errors, line_buffering=is_line_buffered
     )
 
 
-class _Raw(io.FileIO):
+class _StandardStream(io.FileIO):
     """A file descriptor that ignores write errors of a closed terminal."""
 
     def write(self, data: Any, /) -> int:

@@ -62,7 +62,7 @@ class Deadline(Struct, eq=False):
         finally:
             self._release(now())
 
-    def put_off(self, since: float, now: float) -> None:
+    def extend(self, since: float, now: float) -> None:
         """Extend the limit by the time between these two, in which another call delayed this one."""
         self._hold(since)
         self._release(now)

@@ -36,14 +36,14 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot {action} {path}: {reason}")
 
 
-class Made(Struct, frozen=True):
+class WrittenFiles(Struct, frozen=True):
     """Files that were written, and existing ones that were left unchanged."""
 
     written: tuple[Path, ...]
     kept: tuple[Path, ...]
 
 
-def make(texts: Mapping[Path, str]) -> Made:
+def write_missing(texts: Mapping[Path, str]) -> WrittenFiles:
     """Write the files that do not exist yet.
 
     Raises:
@@ -60,7 +60,7 @@ def make(texts: Mapping[Path, str]) -> Made:
             if not os.path.isfile(path):  # noqa: PTH113  # never raises
                 raise store_error("write", path, error) from error
             kept.append(path)
-    return Made(tuple(written), tuple(kept))
+    return WrittenFiles(tuple(written), tuple(kept))
 
 
 def agentv_home(env: Mapping[str, str]) -> Path:

@@ -408,20 +408,20 @@ class RepositoryClone:
 
     def tree(self, sha: str) -> Path | None:
         """Return the directory of a commit, or None if it is not stored."""
-        path = self._beside(sha)
+        path = self._path(sha)
         return path if path.is_dir() else None
 
     def outside(self, sha: str) -> frozenset[str]:
         """Return the links that were removed from a commit."""
         try:
-            text = self._beside(f"{sha}.outside").read_bytes().decode(errors="surrogateescape")
+            text = self._path(f"{sha}.outside").read_bytes().decode(errors="surrogateescape")
         except FileNotFoundError:
             return frozenset()
         return frozenset(text.split("\0"))
 
     def note(self, ref: str, sha: str) -> None:
         """Store the commit of a ref, for use without a network connection."""
-        folder = self._beside("refs")
+        folder = self._path("refs")
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f".{os.getpid()}"
         with suppress(OSError):  # a ref that is too long for a file name is not stored
@@ -432,7 +432,7 @@ class RepositoryClone:
     def noted(self) -> dict[str, tuple[str, float]]:
         """Return ref → its commit at the last lookup, and the time of that in seconds since the epoch."""
         found = {}
-        folder = self._beside("refs")
+        folder = self._path("refs")
         for path in folder.iterdir() if folder.is_dir() else ():
             with suppress(OSError, UnicodeDecodeError):
                 sha = path.read_text(encoding="ascii")
@@ -451,7 +451,7 @@ class RepositoryClone:
         import fcntl
 
         deadline = time.monotonic() + LOCK_S
-        with self._beside("lock").open("ab") as file:
+        with self._path("lock").open("ab") as file:
             while True:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -475,7 +475,7 @@ class RepositoryClone:
 
     def clone(self) -> Path | None:
         """Return the clone, or None if there is none. Needs the lock, because it removes files of a killed git."""
-        path = self._beside("git")
+        path = self._path("git")
         if not (path / "HEAD").is_file():
             return None
         stale = (*path.rglob("*.lock"), *path.glob("objects/pack/tmp_*"), path / "index")
@@ -486,7 +486,7 @@ class RepositoryClone:
     def keep_clone(self, made: Path) -> None:
         """Store a clone for the next fetch."""
         with suppress(OSError):  # then the next fetch clones again
-            made.rename(self._beside("git"))
+            made.rename(self._path("git"))
 
     def place(self, tree: Path, sha: str) -> None:
         """Store the files of a commit with one rename, after removing links that point outside of it."""
@@ -499,8 +499,8 @@ class RepositoryClone:
             path.unlink()
         if outside:
             text = "\0".join(str(path.relative_to(top)) for path in outside).encode(errors="surrogateescape")
-            self._beside(f"{sha}.outside").write_bytes(text)
-        tree.rename(self._beside(sha))
+            self._path(f"{sha}.outside").write_bytes(text)
+        tree.rename(self._path(sha))
 
-    def _beside(self, what: str) -> Path:
+    def _path(self, what: str) -> Path:
         return self.base.with_name(f"{self.base.name}@{what}")

@@ -160,7 +160,7 @@ def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
     pending: list[ToolCall] = []
     for number, message in enumerate(messages):
         if message.role == "tool":
-            yield ToolStep(message, result_of=_answered(message.name, pending))
+            yield ToolStep(message, result_of=_take_answered_call(message.name, pending))
         else:
             calls = tuple(
                 call if call.id else replace(call, id=f"{GENERATED_ID}{number}_{place}")
@@ -170,7 +170,7 @@ def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
             yield ToolStep(message, calls)
 
 
-def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
+def _take_answered_call(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
     """Remove the call that a result answers from the pending calls and return it."""
     named = next((call for call in pending if name is not None and call.id == name), None)
     named = named or next((call for call in pending if call.name == name), None)

@@ -36,13 +36,13 @@ class Hosted(OpenAIProvider):
             api_key=self.api_key,
             embedding_model=self.embedding_model or embeds,
             prices=self.elsewhere() or server.prices or server.name,
-            strict_schemas=self.keeps_to_schemas if self.strict_schemas is None else self.strict_schemas,
+            strict_schemas=self.follows_schemas if self.strict_schemas is None else self.strict_schemas,
             needs_key=not is_local(base_url),
         )
 
     @property
-    def keeps_to_schemas(self) -> bool:
-        """Whether the API guarantees by its documentation that answers follow a JSON Schema."""
+    def follows_schemas(self) -> bool:
+        """Whether answers follow a JSON Schema, by the documentation of the API."""
         return self.server.strict_schemas
 
 
@@ -176,6 +176,6 @@ class OpenRouter(Hosted):
     ] = None
 
     @property
-    def keeps_to_schemas(self) -> bool:
+    def follows_schemas(self) -> bool:
         """Whether it is one of OpenAI's models. For others it depends on the provider that OpenRouter selects."""
         return self.model.startswith("openai/")

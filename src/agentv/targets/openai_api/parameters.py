@@ -240,14 +240,14 @@ def _choice(choice: Json, *, nested: bool) -> Json:
     return _nested(choice) if nested else _flat(choice)
 
 
-_OUTSIDE = frozenset({"type", "cache_control"})
+_OUTER_KEYS = frozenset({"type", "cache_control"})
 
 
 def _nested(tool: Json) -> Json:
     """Return a function in the format of chat completions: `{type: function, function: {name, …}}`."""
     if not isinstance(tool, Mapping) or "function" in tool or "name" not in tool:
         return tool
-    return {"type": "function", "function": {key: value for key, value in tool.items() if key not in _OUTSIDE}}
+    return {"type": "function", "function": {key: value for key, value in tool.items() if key not in _OUTER_KEYS}}
 
 
 def _flat(tool: Json) -> Json:

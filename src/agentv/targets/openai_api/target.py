@@ -341,7 +341,7 @@ class ModelClient:
                     return failure or JsonReply(stream.reply.body(), response.headers, _ms_since(started))
                 reply = b"".join([piece async for piece in pieces])
         except (ClientError, OSError, TooLargeError, ValueError, RecursionError) as error:
-            return self._broken(error)
+            return self._connection_failure(error)
         if not 200 <= response.status < 300:
             return self._refused(response, reply)
         return self._read(reply, response.headers, _ms_since(started))
@@ -405,7 +405,7 @@ class ModelClient:
         place = f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
         return _HINTS.get(status, "").format(key=place) or None
 
-    def _broken(self, error: Exception) -> Failure:
+    def _connection_failure(self, error: Exception) -> Failure:
         """Return the failure for an exception while reading a reply."""
         from aiohttp import ClientConnectorError, ClientPayloadError
 

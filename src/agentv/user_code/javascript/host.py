@@ -151,7 +151,7 @@ class WorkerProcess(asyncio.Protocol):
             kill_group(self._process.pid)
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the process was lost and has ended."""
         return self.is_lost and (self._process is None or self._process.returncode is not None)
 
@@ -406,7 +406,7 @@ class JavaScriptHost:
             message = f"needs a JavaScript runtime; {HOW_TO_GET} (found: {runtime})"
             raise _NoRuntimeError(Failure("no-javascript-runtime", message))
         worker = WorkerProcess(patience_s)
-        self._workers = {one for one in self._workers if not one.is_over} | {worker}
+        self._workers = {one for one in self._workers if not one.has_ended} | {worker}
         try:
             await worker.start(runtime, env)
         except LostError as error:

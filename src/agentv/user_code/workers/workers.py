@@ -101,12 +101,12 @@ class Workers:
                 if (
                     limit is not None and not is_withdrawn
                 ):  # only once, so that a module that never loads reaches the limit
-                    limit.put_off(waits_since, loop.time())
+                    limit.extend(waits_since, loop.time())
                 is_withdrawn = True
                 continue
             except LostError as lost:
                 took_ms = round((perf_counter() - began) * 1000, 3)
-                return await self._alone(pool, call, Attempt(DIED, _died(call, lost), took_ms))
+                return await self._call_alone(pool, call, Attempt(DIED, _died(call, lost), took_ms))
             except OSError as error:
                 return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
             except (TypeError, RecursionError) as error:
@@ -118,7 +118,7 @@ class Workers:
             )
             return self._outcome(call, reply)
 
-    async def _alone(self, pool: _Pool, call: CodeCall, lost: Attempt) -> Returned | Raised:
+    async def _call_alone(self, pool: _Pool, call: CodeCall, lost: Attempt) -> Returned | Raised:
         """Repeat a call alone in a worker, unless it continues an earlier one, and return its outcome."""
         if call.continues:
             return Raised(DIED, lost.message)
