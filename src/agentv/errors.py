@@ -68,7 +68,7 @@ class AgentvError(Exception):
     """Base of expected errors, which end a command with the exit status `status`."""
 
     status: ExitStatus = ExitStatus.WRONG
-    answered = (422, "unreadable")  # HTTP status and error code of a web application's response
+    http_error = (422, "unreadable")  # HTTP status and error code of a web application's response
 
 
 class LoadError(AgentvError):
@@ -88,7 +88,7 @@ class LoadError(AgentvError):
 class UsageError(AgentvError):
     """The command line, or a call of the SDK, is invalid."""
 
-    answered = (422, "not-possible")
+    http_error = (422, "not-possible")
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

@@ -98,7 +98,7 @@ class Workspace(Protocol):
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
         """Return a copy of the final workspace for a judge; files that would instruct the judge's agent are renamed."""
 
-    async def is_as(self, sha256: str) -> bool:
+    async def has_hash(self, sha256: str) -> bool:
         """Return whether the workspace still has the hash of a copy that was made for a judge."""
 
     async def close(self, *, keep: bool) -> str | Failure | None:

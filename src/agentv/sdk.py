@@ -203,11 +203,11 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted.
     """
     if is_loop_running():
-        return _beside_the_loop(_settings(source, target, judge, options), progress=progress)
+        return _evaluate_in_thread(_settings(source, target, judge, options), progress=progress)
     found: list[Evaluation] = []
 
     async def main() -> None:  # returns nothing, because asyncio may print the whole result of the outermost task
-        found.append(await _evaluated(_settings(source, target, judge, options)))
+        found.append(await _evaluate(_settings(source, target, judge, options)))
 
     asyncio.run(main())
     return found[0]
@@ -228,19 +228,19 @@ async def evaluate_async(
     """
     shown = cell_progress() if progress else None
     try:
-        return await _evaluated(_settings(source, target, judge, options), shown, draws=True)
+        return await _evaluate(_settings(source, target, judge, options), shown, draws=True)
     finally:
         if shown is not None:
             shown.draw(now=True)
 
 
-def _beside_the_loop(settings: EvalSettings, *, progress: bool) -> Evaluation:
+def _evaluate_in_thread(settings: EvalSettings, *, progress: bool) -> Evaluation:
     """Run on a new thread, and show the progress from this one."""
     stops, shown = StopRequests(), cell_progress() if progress else None
     opened: list[str] = []
     try:
         return run_in_thread(
-            lambda: _evaluated(settings, shown, stops=stops, opened=opened),
+            lambda: _evaluate(settings, shown, stops=stops, opened=opened),
             stops,
             None if shown is None else shown.draw,
         )
@@ -252,7 +252,7 @@ def _beside_the_loop(settings: EvalSettings, *, progress: bool) -> Evaluation:
             shown.draw(now=True)
 
 
-async def _evaluated(
+async def _evaluate(
     settings: EvalSettings,
     shown: CellProgress | None = None,
     *,

@@ -64,7 +64,7 @@ def _rules() -> Mapping[str, NameRules]:
             {"default": "it is the name of a project's default target"},
             lambda name: (provider_name(name), False),
         ),
-        EXPORT_FORMATS: NameRules(BUILT_IN_REPORTS, reads=lambda name: (name.lower().removeprefix("."), False)),
+        EXPORT_FORMATS: NameRules(BUILT_IN_REPORTS, canonical=lambda name: (name.lower().removeprefix("."), False)),
     }
 
 

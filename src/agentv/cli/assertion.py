@@ -32,7 +32,7 @@ from agentv.user_code.processes import kill_all
 _OPTIONS = """options are set under 'config' in the file of --file: {"output": "…", "config": {"value": "…"}}"""
 
 
-class LoneServices(TrialServices, frozen=True):
+class StandaloneServices(TrialServices, frozen=True):
     """The services of an assertion outside a run, without judges and embedders."""
 
     def judge(self, name: str | None) -> Judge:
@@ -54,8 +54,8 @@ class LoneServices(TrialServices, frozen=True):
 
 async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
     connections = Connections()
-    nothing = Trial(Suite("", (), env=context.env), Case("", (), assertions=()), TargetSpec("", "", None), 0.0, 0.0)
-    services: Any = LoneServices(connections, nothing)
+    empty_trial = Trial(Suite("", (), env=context.env), Case("", (), assertions=()), TargetSpec("", "", None), 0.0, 0.0)
+    services: Any = StandaloneServices(connections, empty_trial)
     try:
         (score,) = await grade_entries([entry], replace(context, _services=services), connections.clock)
     finally:

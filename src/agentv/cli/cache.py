@@ -27,7 +27,7 @@ def command() -> None:
 
 @command.command("stats", epilog="Example: agentv cache stats --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
-def show(*, as_json: bool) -> int:
+def stats(*, as_json: bool) -> int:
     """Show how many answers are stored, per target, and since when."""
     from agentv.store.cassettes.cache import CacheStats
 
@@ -51,7 +51,7 @@ def show(*, as_json: bool) -> int:
 
 @command.command("clear", epilog="Example: agentv cache clear --older-than 30")
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Delete only answers older than this.")
-def forget(older_than: float | None) -> int:
+def clear(older_than: float | None) -> int:
     """Delete stored answers."""
     from agentv.app.wiring import SystemClock
 

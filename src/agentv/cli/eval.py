@@ -117,13 +117,13 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         paths: paths of the eval files or directories.
         options: values by the names of the command's parameters.
     """
-    from agentv.cli.progress import ProgressOptions, follow
+    from agentv.cli.progress import ProgressOptions, run_and_report
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
     shown["no_progress"] |= options.get("debug", False)  # progress would be drawn over the debugger's prompt
     shown_as = ProgressOptions(form, **shown)
-    out, exports = outs_of(options.pop("outs"))
+    out, exports = split_outs(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     if options.pop("watches", False):
         from agentv.cli.watching import watch
@@ -140,7 +140,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         if form not in ("text", "json"):
             raise UsageError(f"--list prints text or json, not {form}")
         return show_listing(settings, as_json=form == "json", quiet=shown_as.quiet)
-    return follow(settings, shown_as, beside)
+    return run_and_report(settings, shown_as, beside)
 
 
 def _variable(text: str) -> tuple[str, Json]:
@@ -154,7 +154,7 @@ def _variable(text: str) -> tuple[str, Json]:
     return name.strip(), value
 
 
-def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+def split_outs(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     """Split the values of `--out` into the run directory, which has no known suffix, and the exports.
 
     Raises:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, get_args
 
 import click
 
 from agentv.cli.lazy import section
-from agentv.cli.printing import ChangedStream, print_diagnostics, print_json, streams
+from agentv.cli.printing import ChangedStream, print_diagnostics, print_json, replaced_streams
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
@@ -75,7 +75,6 @@ def _property(text: str) -> str:
 
 
 Format = Literal["text", "json", "github", "sarif"]
-FORMATS = ("text", "json", "github", "sarif")
 
 ANNOTATED: tuple[Format, ...] = ("github", "sarif")
 """Formats that also report the trials of a run as diagnostics."""
@@ -89,7 +88,7 @@ def format_options(json_help: str, title: str = "") -> Callable[[_Command], _Com
 
     def add(command: _Command) -> _Command:
         meaning = "Output format. All formats but text go to stdout."
-        chosen = option("--format", "format_name", type=Choice(FORMATS), help=meaning)
+        chosen = option("--format", "format_name", type=Choice(get_args(Format)), help=meaning)
         return chosen(option("--json", "as_json", is_flag=True, help=json_help)(command))
 
     return add
@@ -156,9 +155,9 @@ _COMMAND = lazy_pattern(rf"(?P<begin>[{_LINE_ENDS}][^\S{_LINE_ENDS}]*:):|(?P<ins
 
 def print_commands(text: str) -> None:
     """Print workflow commands that the runner of GitHub Actions must execute."""
-    obeyed = getattr(sys.stdout, "obeyed", None)
-    if obeyed is not None:
-        obeyed(f"{text}\n")
+    write_commands = getattr(sys.stdout, "write_commands", None)
+    if write_commands is not None:
+        write_commands(f"{text}\n")
     else:
         click.echo(text)
 
@@ -171,35 +170,35 @@ class ActionsStream(ChangedStream):
     """
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream, self._guarded)
-        self._behind = "\n"
+        super().__init__(stream, self._escaped)
+        self._pending = "\n"
 
-    def _guarded(self, text: str) -> str:
+    def _escaped(self, text: str) -> str:
         """Return the text with one character of each workflow command escaped, even if a command spans two writes."""
-        whole = self._behind + text
-        shown = _COMMAND.sub(_spelled, whole)[len(self._behind) :]
+        whole = self._pending + text
+        shown = _COMMAND.sub(_escape_command, whole)[len(self._pending) :]
         # keep the end of the text, if it may be the beginning of a command
         end = max(whole.rfind(one) for one in _LINE_ENDS)
         line = whole[end + 1 :]
         if end >= 0 and line.strip() in ("", ":") and not line[:-1].strip():
-            self._behind = f"\n{line.strip()}"
+            self._pending = f"\n{line.strip()}"
         else:
-            self._behind = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
+            self._pending = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
         return shown
 
-    def obeyed(self, commands: str) -> None:
+    def write_commands(self, commands: str) -> None:
         """Write workflow commands, as lines of their own, unchanged."""
-        self._stream.write(commands if self._behind == "\n" else f"\n{commands}")
+        self._stream.write(commands if self._pending == "\n" else f"\n{commands}")
         self._stream.flush()
-        self._behind = "\n"
+        self._pending = "\n"
 
 
 def without_commands(text: str, env: Mapping[str, str]) -> str:
     """Escape workflow commands in a text that another program prints, such as pytest, under GitHub Actions."""
-    return _COMMAND.sub(_spelled, f"\n{text}")[1:] if env.get("GITHUB_ACTIONS") == "true" else text
+    return _COMMAND.sub(_escape_command, f"\n{text}")[1:] if env.get("GITHUB_ACTIONS") == "true" else text
 
 
-def _spelled(found: re.Match[str]) -> str:
+def _escape_command(found: re.Match[str]) -> str:
     """Return the command with its last character as a JSON escape, which keeps the meaning of a JSON document."""
     begin = found["begin"]
     return f"{begin}\\u003a" if begin is not None else f"{found['inside']}\\u005b"
@@ -211,11 +210,11 @@ def guarded(env: Mapping[str, str]) -> Iterator[None]:
     if env.get("GITHUB_ACTIONS") != "true":
         yield
         return
-    with streams(_stream_of):
+    with replaced_streams(_guarded_stream):
         yield
 
 
-def _stream_of(stream: Any) -> Any:
+def _guarded_stream(stream: Any) -> Any:
     if isinstance(stream, ActionsStream):
         return stream
     with suppress(OSError, ValueError, AttributeError):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentv.cli.printing import print_made
+from agentv.cli.printing import print_created
 from agentv.cli.values import Choice
 from agentv.errors import ExitStatus
 from agentv.reports.text import safe
@@ -25,7 +25,7 @@ def _copy(source: Path, directory: Path) -> list[Path]:
     """Copy a folder without overwriting files, print what was written, and return the paths of all its files."""
     files = [file for file in sorted(source.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     made = write_missing({directory / file.relative_to(source): file.read_text(encoding="utf-8") for file in files})
-    print_made(made, lambda path: safe(str(path)))
+    print_created(made, lambda path: safe(str(path)))
     return [*made.written, *made.kept]
 
 

@@ -19,11 +19,11 @@ from agentv.registry.extensions import COMMAND_SECTIONS, COMMANDS, OPTIONS, lack
 
 FC = TypeVar("FC", bound=Callable[..., Any])
 
-WHOLE = 10_000
+NO_LIMIT = 10_000
 """Maximum length of a command's summary, so large that click never cuts its first sentence."""
 
 
-LAST = "More"
+DEFAULT_SECTION = "More"
 """Section of commands and options for which none is set."""
 
 
@@ -37,7 +37,7 @@ class Commands(click.Group):
     def summary_of(self, ctx: click.Context, name: str) -> str | None:
         """Return the first sentence of a command's help; None if the command is hidden."""
         command = self.get_command(ctx, name)
-        return None if command is None or command.hidden else command.get_short_help_str(limit=WHOLE)
+        return None if command is None or command.hidden else command.get_short_help_str(limit=NO_LIMIT)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their first sentences, wrapped but not cut."""
@@ -55,7 +55,7 @@ class Option(click.Option):
     """An option with its section in the help.
 
     Args:
-        section: title of the section; empty: `LAST`.
+        section: title of the section; empty: `DEFAULT_SECTION`.
     """
 
     def __init__(self, *args: Any, section: str = "", **settings: Any) -> None:
@@ -77,7 +77,7 @@ class Sectioned(click.Command):
         shown = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
         for param in sorted(shown, key=lambda one: not getattr(one, "section", "")):
             if (row := param.get_help_record(ctx)) is not None:
-                sections.setdefault(getattr(param, "section", "") or LAST, []).append(row)
+                sections.setdefault(getattr(param, "section", "") or DEFAULT_SECTION, []).append(row)
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
@@ -129,7 +129,7 @@ class LazyCommands(Commands):
     Args:
         places: name → `module:attribute`, in the order of the help.
         kind: kind of the commands that extensions and plugins add to the group; empty: they add none.
-        meant: name of a command in other programs → the command to suggest instead.
+        suggested: name of a command in other programs → the command to suggest instead.
         sections: title of a section in the help → names in `places`; None: the help has no sections.
     """
 
@@ -138,14 +138,14 @@ class LazyCommands(Commands):
         *args: Any,
         places: Mapping[str, str],
         kind: str = "",
-        meant: Mapping[str, str] | None = None,
+        suggested: Mapping[str, str] | None = None,
         sections: Mapping[str, Collection[str]] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.places = places
         self.kind = kind
-        self.meant = meant or {}
+        self.suggested = suggested or {}
         self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
@@ -159,19 +159,19 @@ class LazyCommands(Commands):
         return sorted(names, key=lambda name: titles.index(self.section_of(name)))
 
     def section_of(self, name: str) -> str:
-        """Return the section of a command, set by `sections` or its extension; `LAST` if none is."""
+        """Return the section of a command, set by `sections` or its extension; `DEFAULT_SECTION` if none is."""
         if self.sections is None:
             return super().section_of(name)
         from agentv.user_code.plugins import added
 
         own = (title for title, names in self.sections.items() if name in names)
-        found = next(own, None) or added(COMMAND_SECTIONS).get(name, LAST)
-        return found if found in self.sections else LAST
+        found = next(own, None) or added(COMMAND_SECTIONS).get(name, DEFAULT_SECTION)
+        return found if found in self.sections else DEFAULT_SECTION
 
     def summary_of(self, ctx: click.Context, name: str) -> str | None:
         """Return the first sentence of a command's help, if possible from its source, without importing the command."""
         place = self.places.get(name) or registered(self.kind).get(name)
-        return (place and _documented(place)) or super().summary_of(ctx, name)
+        return (place and _summary_in_source(place)) or super().summary_of(ctx, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name; for a broken plugin, a command that raises its error.
@@ -194,27 +194,27 @@ class LazyCommands(Commands):
             raise click.UsageError(f"'{cmd_name}' {needs}", ctx)
         from agentv.authoring.source.nearest import did_you_mean
 
-        meant = self.meant.get(cmd_name)
-        if not meant and "eval" in self.places and Path(cmd_name).exists():
-            meant = f"agentv eval {cmd_name}"
-        hint = f"did you mean '{meant}'?" if meant else did_you_mean(cmd_name, self.list_commands(ctx))
+        suggestion = self.suggested.get(cmd_name)
+        if not suggestion and "eval" in self.places and Path(cmd_name).exists():
+            suggestion = f"agentv eval {cmd_name}"
+        hint = f"did you mean '{suggestion}'?" if suggestion else did_you_mean(cmd_name, self.list_commands(ctx))
         hint = hint or " and ".join(broken_extensions())
         raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)
 
 
-def _documented(place: str) -> str | None:
+def _summary_in_source(place: str) -> str | None:
     """Return the first sentence of the docstring of the function at `module:name`; None if it cannot be read."""
     module, _, name = place.partition(":")
     spec = find_spec(module)
     origin = spec.origin if spec is not None else None
     source = Path(origin).read_text("utf-8") if origin is not None and origin.endswith(".py") else ""
     found = re.search(rf'^def {name}\(.*?^    """(.*?)"""', source, re.MULTILINE | re.DOTALL)
-    return click.Command(name, help=cleandoc(found[1])).get_short_help_str(WHOLE) if found is not None else None
+    return click.Command(name, help=cleandoc(found[1])).get_short_help_str(NO_LIMIT) if found is not None else None
 
 
 def _broken(name: str, error: PluginError) -> click.Command:
-    def say() -> None:
+    def fail() -> None:
         raise error
 
-    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=say, help=str(error), context_settings=anything, add_help_option=False)
+    accept_anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=fail, help=str(error), context_settings=accept_anything, add_help_option=False)

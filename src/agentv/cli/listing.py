@@ -75,7 +75,7 @@ def listed_cases(prepared: Prepared, totals: ListedTotals) -> Iterator[ListedCas
             trials = sum(key not in done and (prepared.chosen is None or key in prepared.chosen) for key in keys)
         if not trials:
             continue
-        judged, scripted = _verdicts(case.assertions)
+        judged, scripted = _judge_calls(case.assertions)
         listed = ListedCase(
             test_id=case.id,
             suite=suite.name,
@@ -116,13 +116,13 @@ def _finished(prepared: Prepared) -> frozenset[str] | None:
     return frozenset(finished_keys(index)) - {row.key for row in read_rows(index) if row.status == settings.rerun}
 
 
-def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
+def _judge_calls(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
     """Return how many verdicts of judges a list of assertions needs, and how many calls its scripts may make."""
     verdicts = calls = 0
     for entry in entries:
         assertion = entry.assertion
         if entry.inner:
-            nested, more = _verdicts(entry.inner)
+            nested, more = _judge_calls(entry.inner)
             verdicts, calls = verdicts + nested, calls + more
         elif isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
             access = getattr(assertion, "judge_access", None)
@@ -134,10 +134,10 @@ def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
     return verdicts, calls
 
 
-RUNS = 5
+RUNS_READ = 5
 """Maximum number of earlier runs that are read, newest first."""
 
-ROWS = 2_000
+ROWS_READ = 2_000
 """Maximum number of rows that are read of each run, which is enough for a mean."""
 
 
@@ -148,10 +148,10 @@ def _prices(results: Path) -> dict[tuple[str, str], float]:
     except OSError:
         return {}
     means: dict[tuple[str, str], float] = {}
-    for run in runs[: -RUNS - 1 : -1]:
+    for run in runs[: -RUNS_READ - 1 : -1]:
         spent: dict[tuple[str, str], list[float]] = defaultdict(list)
         try:
-            for row in islice(read_rows(run / INDEX), ROWS):
+            for row in islice(read_rows(run / INDEX), ROWS_READ):
                 if row.cost_usd is not None:
                     cost = total_cost(row.cost_usd, row.judge_cost_usd, row.user_cost_usd)
                     spent[row.suite, row.target].append(cost or 0.0)

@@ -15,7 +15,7 @@ from agentv.cli.printing import print_error, without_secrets
 from agentv.cli.values import Choice, expected_value
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
-from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
+from agentv.registry.extensions import COMMANDS as EXTENSION_COMMANDS
 from agentv.registry.extensions import OPTIONS, lacking
 from agentv.reports.text import safe
 from agentv.user_code.command_process import RESUME_HINT, raise_on_signals, resume_line
@@ -50,10 +50,10 @@ SECTIONS = {
 }
 """Section of the help → the core's commands in it, which are imported when they are called."""
 
-_LEFT_AT_ONCE = (["eval"], ["assert"], ["validate"])
+_NOTHING_TO_CLEAN_UP = (["eval"], ["assert"], ["validate"])
 """Commands that have nothing to clean up before their run starts: until then, a signal ends the process at once."""
 
-MEANT = {
+SUGGESTED_COMMANDS = {
     **dict.fromkeys(("run", "test", "evaluate", "start"), "eval"),
     **dict.fromkeys(("report", "open"), "results report"),
     "show": "results show",
@@ -66,7 +66,7 @@ MEANT = {
 """Name of a command in other programs → the command to use."""
 
 
-MEANT_OPTIONS = {
+OPTION_HINTS = {
     **dict.fromkeys(("--model", "--models", "--provider", "--providers"), "did you mean --target PROVIDER:MODEL?"),
     **dict.fromkeys(("--config", "--file", "-c"), "eval files are arguments"),
     **dict.fromkeys(("--max-concurrency", "--concurrency", "--parallel", "--jobs"), "did you mean --workers?"),
@@ -83,9 +83,9 @@ MEANT_OPTIONS = {
 @click.group(
     cls=LazyCommands,
     places={name: place for commands in SECTIONS.values() for name, place in commands.items()},
-    kind=OF_EXTENSIONS,
+    kind=EXTENSION_COMMANDS,
     sections=SECTIONS,
-    meant=MEANT,
+    suggested=SUGGESTED_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",
 )
@@ -111,10 +111,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments[:1] not in _LEFT_AT_ONCE or "--watch" in arguments:
+    if arguments[:1] not in _NOTHING_TO_CLEAN_UP or "--watch" in arguments:
         raise_on_signals()
     try:
-        with translated(_of_plugin):
+        with translated(_as_plugin_error):
             if "_AGENTV_COMPLETE" in os.environ:
                 from agentv.cli.reference import complete
 
@@ -138,7 +138,7 @@ def _run(arguments: list[str]) -> int:
             _print_resume_hint()
         return error.status
     except (OSError, SystemExit) as error:  # click raises SystemExit if the reader of stdout has closed it
-        return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
+        return _report_write_error(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
 
 
@@ -166,7 +166,7 @@ def _message_of(error: click.ClickException) -> str:
             return f"'{error.option_name}' {needs}"
         known = {name.strip("-"): name for one in error.ctx.command.params for name in one.opts if name[0] == "-"}
         near = nearest(error.option_name.strip("-"), known)
-        hint = MEANT_OPTIONS.get(error.option_name) or (f"did you mean {known[near]}?" if near else None)
+        hint = OPTION_HINTS.get(error.option_name) or (f"did you mean {known[near]}?" if near else None)
         return f"no option '{error.option_name}'" + (f"; {hint}" if hint else "")
     if isinstance(error, click.BadOptionUsage):
         return _missing_value(error)
@@ -208,7 +208,7 @@ def _bad_value(error: click.BadParameter) -> str:
     return f"{name} must be {expected}" if expected else f"{name}: {message}"
 
 
-def _of_plugin(error: Exception) -> PluginError | None:
+def _as_plugin_error(error: Exception) -> PluginError | None:
     """Convert an exception that a plugin raised; return None if none did, or if the exception is an expected error."""
     if "agentv.user_code.plugins" not in sys.modules or isinstance(error, (AgentvError, click.ClickException)):
         return None
@@ -229,7 +229,7 @@ def _print_resume_hint() -> None:
         click.echo(f"{RESUME_HINT}\n  {safe(line)}", err=True)
 
 
-def _unwritable(error: OSError) -> int:
+def _report_write_error(error: OSError) -> int:
     """Report that output could not be written and return the exit status, which is an error whatever the verdicts."""
     if isinstance(error, BrokenPipeError):
         # the reader of stdout has closed it; without this, Python would report that again when it flushes at exit

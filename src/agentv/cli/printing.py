@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agentv.user_code.files import WrittenFiles
 
 
-PIPED = 200
+PIPED_WIDTH = 200
 """Width, in columns, of output that does not go to a terminal."""
 
 
@@ -76,18 +76,18 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, default=str))
 
 
-_PIECES = 100
+_PIECES_AT_ONCE = 100
 """Number of pieces that are written at once."""
 
 
 def print_pieces(pieces: Iterable[str]) -> None:
     """Write a long text to stdout while its pieces are produced."""
     remaining = iter(pieces)
-    while some := list(islice(remaining, _PIECES)):
-        click.echo("".join(some), nl=False)
+    while batch := list(islice(remaining, _PIECES_AT_ONCE)):
+        click.echo("".join(batch), nl=False)
 
 
-def print_made(made: WrittenFiles, shown: Callable[[Path], str]) -> None:
+def print_created(made: WrittenFiles, shown: Callable[[Path], str]) -> None:
     """Write to stderr which files were created and which already existed."""
     for path in made.written:
         click.echo(f"wrote {shown(path)}", err=True)
@@ -95,17 +95,17 @@ def print_made(made: WrittenFiles, shown: Callable[[Path], str]) -> None:
         click.echo(f"kept {shown(path)}, which already existed", err=True)
 
 
-def for_people() -> bool:
+def is_interactive() -> bool:
     """Return whether stderr is a terminal that a person reads."""
     return sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
 
 
 def width_and_color() -> tuple[int, bool]:
-    """Return the width of stdout in columns (`PIPED` if it is not a terminal), and whether to write colors to it."""
+    """Return the width of stdout in columns, and whether to write colors to it; wide if it is not a terminal."""
     from shutil import get_terminal_size  # shutil imports three compression libraries
 
     is_terminal = sys.stdout.isatty()
-    width = get_terminal_size().columns if is_terminal else PIPED
+    width = get_terminal_size().columns if is_terminal else PIPED_WIDTH
     return width, takes_color(sys.stdout)
 
 
@@ -149,7 +149,7 @@ class ChangedStream:
 
 
 @contextmanager
-def streams(made: Callable[[TextIO], Any]) -> Iterator[None]:
+def replaced_streams(made: Callable[[TextIO], Any]) -> Iterator[None]:
     """Replace stdout and stderr by what `made` returns for them within this context; a closed one stays None."""
     out, err = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = ((None if one is None else made(one)) for one in (out, err))
@@ -165,5 +165,5 @@ def redacted(redactor: Redactor) -> Iterator[None]:
     if not redactor:
         yield
         return
-    with streams(lambda stream: ChangedStream(stream, redactor.redact)):
+    with replaced_streams(lambda stream: ChangedStream(stream, redactor.redact)):
         yield

@@ -20,7 +20,7 @@ from agentv.app.running.evaluate import Opened, Outcome, evaluate
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
-from agentv.cli.printing import for_people, print_diagnostics, print_json, print_sample, redacted, takes_color
+from agentv.cli.printing import is_interactive, print_diagnostics, print_json, print_sample, redacted, takes_color
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.model.run.events import (
     AgentProgress,
@@ -87,7 +87,9 @@ Beside = Callable[[Opened], AbstractContextManager[Opened]]
 """Something that an extension does alongside a run; see `BESIDE_RUNS` in `registry/extensions.py`."""
 
 
-def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any] = MappingProxyType({})) -> int:
+def run_and_report(
+    settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any] = MappingProxyType({})
+) -> int:
     """Run with the settings, show the progress and the results, and return the exit status.
 
     Args:
@@ -102,20 +104,20 @@ def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str
         raise UsageError(f"--format {form} cannot write to stdout: it is closed")
     prepared, others = _prepared(settings, options, beside)
 
-    def leave_word(run_id: str, directory: Path) -> None:
+    def record_run(run_id: str, directory: Path) -> None:
         """Record the resume command for the parent process, in case this process is killed."""
         note_resume(_resume_line(run_id, directory, sys.argv))
         if settings.watched is not None:
             Path(settings.watched).write_text(str(directory.absolute()), encoding="utf-8")
 
-    opened: Opened = leave_word
+    opened: Opened = record_run
     with redacted(redactor_for(prepared.suites)), ExitStack() as stack:
         for other in others:
             opened = stack.enter_context(other(opened))
-        return _followed(prepared, options, opened)
+        return _run_prepared(prepared, options, opened)
 
 
-def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> int:
+def _run_prepared(prepared: Prepared, options: ProgressOptions, opened: Opened) -> int:
     form, quiet = options.form, options.quiet
     here = str(Path.cwd())  # read now, because user code may change it
     warnings = [found for found in prepared.diagnostics if found.severity == "warning"]
@@ -127,7 +129,7 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     view = RunView(prepared.counts[1])
     hidden = options.quiet or options.verbose or options.no_progress
     progress: AbstractContextManager[Live] = nullcontext(_ProgressLines(hidden=hidden))
-    if for_people() and not hidden:
+    if is_interactive() and not hidden:
         from agentv.reports.run.terminal import LiveProgress
 
         progress = LiveProgress(sys.stderr)  # everything else that is written to stderr scrolls above it
@@ -154,22 +156,26 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
         click.echo("\n".join(painted(line, color=color) for lines in texts for line in lines), err=True, color=color)
     if outcome.exports and not quiet:
         click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
-    _say_how_to_go_on(outcome, view, prepared, here, quiet=quiet)
+    _print_next_command(outcome, view, prepared, here, quiet=quiet)
     return outcome.status
 
 
-def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here: str, *, quiet: bool) -> None:
+def _print_next_command(outcome: Outcome, view: RunView, prepared: Prepared, here: str, *, quiet: bool) -> None:
     """Print the command that resumes an unfinished run or, if it is complete, the command that shows its answers."""
     trials = outcome.summary.trials
     if outcome.interrupted and not (trials.skipped or trials.errored):
         click.echo("interrupted after every trial had finished", err=True)
     elif outcome.interrupted:
-        click.echo(f"interrupted; finished trials are saved. Resume with:\n  {resuming(outcome, sys.argv)}", err=True)
+        click.echo(
+            f"interrupted; finished trials are saved. Resume with:\n  {resume_command(outcome, sys.argv)}", err=True
+        )
     elif outcome.budget is not None and outcome.budget.used_up:
         other = "budget in tokens" if outcome.uncounted else "larger budget"
-        click.echo(f"finished trials are saved. Resume with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
+        click.echo(
+            f"finished trials are saved. Resume with a {other}:\n  {resume_command(outcome, sys.argv)}", err=True
+        )
     elif (
-        for_people()
+        is_interactive()
         and not quiet
         and view.done
         and prepared.settings.watched is None
@@ -195,7 +201,7 @@ def _prepared(
         raise LoadError(()) from error  # the diagnostics were printed; this sets the exit status
 
 
-def resuming(outcome: Outcome, arguments: list[str]) -> str:
+def resume_command(outcome: Outcome, arguments: list[str]) -> str:
     """Return the command that resumes an unfinished run, without `--record`, because a cassette has a whole run.
 
     If the budget is used up, it contains a placeholder for a larger one, in tokens if the calls have no known price.
@@ -248,7 +254,7 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
     else:
         if (message := _message(event, quiet=options.quiet)) is not None:
             # click would bypass the stream that keeps the progress bar at the bottom
-            if for_people():
+            if is_interactive():
                 sys.stderr.write(f"{message}\n")
             else:
                 click.echo(message, err=True)
@@ -259,7 +265,7 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
 def _message(event: Event, *, quiet: bool) -> str | None:
     """Return the message that is printed for an event as soon as it occurs, or None."""
     if isinstance(event, RunResumed):
-        return None if quiet else _resuming(event)
+        return None if quiet else _resumed_message(event)
     if isinstance(event, RunRegrades):
         line = f"grading {plural(event.found, 'answer')} of {event.earlier} again without calling a target"
         missing = f"; {plural(event.missing, 'trial')} without a stored answer will be errored"
@@ -271,10 +277,10 @@ def _message(event: Event, *, quiet: bool) -> str | None:
         return f"{stopped}: no call to it can succeed, so trials that need it are skipped"
     if isinstance(event, TargetPaused):
         return f"waiting for '{one_line(event.name)}': {one_line(event.reason)}"
-    return _stopping(event) if isinstance(event, RunInterrupted) else None
+    return _interrupted_message(event) if isinstance(event, RunInterrupted) else None
 
 
-def _resuming(event: RunResumed) -> str:
+def _resumed_message(event: RunResumed) -> str:
     """Return a message like `resuming: 120 trials complete, 20 to grade again from stored answers, 160 to run`."""
     parts = [f"{plural(event.complete, 'trial')} complete"]
     if event.regraded:
@@ -290,7 +296,7 @@ def _resuming(event: RunResumed) -> str:
     return f"{line}\n{plural(event.interrupted, 'trial')} {begin} again from the start ({took}): {why}"
 
 
-def _stopping(event: RunInterrupted) -> str:
+def _interrupted_message(event: RunInterrupted) -> str:
     if event.reason == "max-errors":
         return "too many errored trials: starting no more"
     if event.reason == "budget":
@@ -336,7 +342,7 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_jso
         print_json(run_data(view, outcome.summary, here=here, results=results, exams=exams_json))
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
-    elif for_people() or takes_color(sys.stderr):
+    elif is_interactive() or takes_color(sys.stderr):
         from shutil import get_terminal_size
 
         from agentv.reports.run.terminal import render_terminal

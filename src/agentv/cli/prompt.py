@@ -15,7 +15,7 @@ from agentv.cli.eval import command as eval_of_files
 from agentv.cli.eval import run
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.printing import print_diagnostics, print_json, print_made, width_and_color
+from agentv.cli.printing import print_created, print_diagnostics, print_json, width_and_color
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.suite.exam import PromptStatus
@@ -97,7 +97,7 @@ def init_command(name: str, form: PromptFormat) -> int:
     creates `prompts` in the root of the repository. Never changes existing files.
     """
     here = str(Path.cwd())
-    print_made(make_prompt(name, form, Library.here()), lambda path: one_line(shown_from(str(path), here)))
+    print_created(make_prompt(name, form, Library.here()), lambda path: one_line(shown_from(str(path), here)))
     click.echo(f"\nWrite the prompt and its exam, then: agentv prompt eval {name}", err=True)
     return ExitStatus.PASSED
 
@@ -167,10 +167,10 @@ def doctor_command(names: tuple[str, ...], **formats: Any) -> int:
     form = chosen_format(formats["format_name"], as_json=formats["as_json"])
     library = Library.here()
     prompts = library.named(names) if names else library.all()
-    return tell(list(findings(prompts, library)), len(prompts), form)
+    return print_findings(list(findings(prompts, library)), len(prompts), form)
 
 
-def tell(found: Sequence[Diagnostic], prompts: int, form: Format) -> int:
+def print_findings(found: Sequence[Diagnostic], prompts: int, form: Format) -> int:
     """Print findings and return the exit status.
 
     Args:
@@ -200,10 +200,10 @@ def check_command(*, require: PromptStatus | None, **formats: Any) -> int:
     found = list(findings(prompts, library))
     if require is not None:
         found += below(prompts, require)
-    return tell(found, len(prompts), form)
+    return print_findings(found, len(prompts), form)
 
 
-def _print(done: Sequence[Promotion], *, as_json: bool) -> None:
+def _print_promotions(done: Sequence[Promotion], *, as_json: bool) -> None:
     """Print promotions or demotions to stderr, or as JSON to stdout."""
     from agentv.reports.prompts import promotion_lines, promotions_data
 
@@ -244,7 +244,7 @@ def promote_command(
             own = examined.evidence_problems if one.gate.to is None else ()
             print_diagnostics((*examined.diagnostics, *own))
         done.append(replace(one, evidence=covered_by(examined)) if explain else one)
-    _print(done, as_json=as_json)
+    _print_promotions(done, as_json=as_json)
     return ExitStatus.FAILED if any(one.refused for one in done) else ExitStatus.PASSED
 
 
@@ -257,7 +257,7 @@ def demote_command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: 
     """Demote prompts from ready to tested to draft. Needs no evidence and keeps the log."""
     from agentv.app.prompt_exams import demote
 
-    _print([demote(one, to, dry_run=dry_run) for one in Library.here().named(names)], as_json=as_json)
+    _print_promotions([demote(one, to, dry_run=dry_run) for one in Library.here().named(names)], as_json=as_json)
     return ExitStatus.PASSED
 
 

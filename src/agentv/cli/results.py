@@ -149,7 +149,7 @@ def delete_command(runs: tuple[str, ...], older_than: timedelta | None, keep: in
     if not selected.paths:
         click.echo("no runs to delete")
         return ExitStatus.ERRORED if selected.refused else ExitStatus.PASSED
-    if not yes and not _agreed(selected):
+    if not yes and not _is_confirmed(selected):
         click.echo("nothing was deleted")
         return ExitStatus.PASSED
     deleted = delete(selected)
@@ -159,7 +159,7 @@ def delete_command(runs: tuple[str, ...], older_than: timedelta | None, keep: in
     return ExitStatus.ERRORED if deleted.errors or selected.refused else ExitStatus.PASSED
 
 
-def _agreed(selected: SelectedRuns) -> bool:
+def _is_confirmed(selected: SelectedRuns) -> bool:
     """List the selected runs, and return whether the user confirms their deletion.
 
     Raises:
@@ -195,7 +195,7 @@ _OPTIONS = (
 Command = Callable[..., int]
 
 
-def choosing(command: Command) -> Command:
+def selection_options(command: Command) -> Command:
     """Add the options that select trials to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
@@ -203,26 +203,26 @@ def choosing(command: Command) -> Command:
 
 
 def selection_of(chosen: dict[str, Any]) -> Selection:
-    """Return the selection of the options that `choosing` adds; all trials if none is given."""
+    """Return the selection of the options that `selection_options` adds; all trials if none is given."""
     statuses = tuple(status for status in _STATUSES if chosen[status])
     return Selection(statuses, **{field: tuple(chosen[name]) for name, field in _NAMES.items()})
 
 
-SHOWN = 20
+TRIALS_SHOWN = 20
 """Default maximum of trials, or of cases with whole answers, in text output."""
 
-LINES = 100
+MATRIX_CASES_SHOWN = 100
 """Default maximum of cases of `--matrix`."""
 
 
 @click.command("show", epilog="Example: agentv results show last --failed")
 @click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
-@choosing
+@selection_options
 @click.option(
     "--limit",
     type=click.IntRange(0),
     metavar="N",
-    help=f"At most N trials ({SHOWN}; all with --json), or cases with --matrix ({LINES}).",
+    help=f"At most N trials ({TRIALS_SHOWN}; all with --json), or cases with --matrix ({MATRIX_CASES_SHOWN}).",
 )
 @click.option("--matrix", is_flag=True, help="Show a line for each case, a column for each prompt, target and variant.")
 @click.option("--answers", is_flag=True, help="With --matrix: show whole answers side by side.")
@@ -256,7 +256,7 @@ def show_command(
     if matrix:
         _show_matrix(found, selection_of(chosen), limit, answers=answers or full, different=different, full=full)
         return ExitStatus.PASSED
-    wanted = limit if limit is not None or as_json else SHOWN
+    wanted = limit if limit is not None or as_json else TRIALS_SHOWN
     picked = choose(found, selection_of(chosen), wanted, failures_first=not as_json)
     if as_json:
         from agentv.app.exports import Exported, rendered
@@ -285,7 +285,7 @@ def _show_matrix(
 
     width, color = width_and_color()
     options = ShowOptions(here=str(Path.cwd()), color=color, full=full, width=width)
-    most = limit if limit is not None else SHOWN if answers else LINES
+    most = limit if limit is not None else TRIALS_SHOWN if answers else MATRIX_CASES_SHOWN
     found = side_by_side(run, selection, most, different=different)
     click.echo(render_head(shown_run(run), options), color=color)
     if answers:
@@ -303,7 +303,7 @@ def _show_matrix(
     "-o", "--out", multiple=True, metavar="FILE", help="Output file. Its suffix selects the format. Repeatable."
 )
 @click.option("--format", "form", type=Registered(TRACE_FORMATS, ()), help="Export traces in this format instead.")
-@choosing
+@selection_options
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Maximum number of trials.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
 def export_command(

@@ -35,11 +35,11 @@ POLL_S = 0.4
 SETTLED_S = 0.15
 """Seconds without a change after which a save is considered complete."""
 
-_BUSY = 10
+_PAUSE_FACTOR = 10
 """Minimum pause after a snapshot, as a multiple of the time that it took."""
 
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-_OWN = frozenset({"results", "cache", "exams", "workspaces"})
+_WRITTEN_BY_RUNS = frozenset({"results", "cache", "exams", "workspaces"})
 """Directories of `.agentv` that runs write to."""
 
 _ENDINGS = ("~", ".swp", ".swx", ".swo", ".tmp", ".pyc", ".lock")
@@ -53,13 +53,13 @@ class WatchedFiles(Struct, frozen=True):
 
     Attributes:
         directories: absolute paths.
-        without: absolute paths of files that the run writes.
+        excluded: absolute paths of files that the run writes.
         sleep, clock: functions in seconds, which tests replace.
         outputs: devices and inodes of the files to which the run's output is redirected.
     """
 
     directories: tuple[str, ...]
-    without: frozenset[str]
+    excluded: frozenset[str]
     sleep: Callable[[float], None]
     clock: Callable[[], float]
     outputs: frozenset[tuple[int, int]] = frozenset()
@@ -68,8 +68,8 @@ class WatchedFiles(Struct, frozen=True):
         """Return the current state of the files."""
         found: dict[str, tuple[int, int, int]] = {}
         seen: set[str] = set()
-        for path in (path for directory in self.directories for path in _below(directory, seen)):
-            if path in self.without:
+        for path in (path for directory in self.directories for path in _files_below(directory, seen)):
+            if path in self.excluded:
                 continue
             with suppress(OSError):  # the file was removed meanwhile
                 state = os.stat(path)  # noqa: PTH116  # for thousands of files
@@ -86,7 +86,7 @@ class WatchedFiles(Struct, frozen=True):
             now, took_s = self.snapshot(), self.clock() - began
             paths = differing(before, now)
             if not paths:
-                self.sleep(max(POLL_S, _BUSY * took_s))
+                self.sleep(max(POLL_S, _PAUSE_FACTOR * took_s))
                 continue
             while True:
                 self.sleep(SETTLED_S)
@@ -113,7 +113,7 @@ def differing(before: Snapshot, after: Snapshot) -> list[str]:
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
-def _below(directory: str, seen: set[str]) -> Iterator[str]:
+def _files_below(directory: str, seen: set[str]) -> Iterator[str]:
     if directory in seen:
         return
     seen.add(directory)
@@ -124,28 +124,28 @@ def _below(directory: str, seen: set[str]) -> Iterator[str]:
     for entry in entries:
         with suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                if _is_looked_into(entry.name, directory):
-                    yield from _below(entry.path, seen)
-            elif _is_looked_at(entry.name):
+                if _is_watched_directory(entry.name, directory):
+                    yield from _files_below(entry.path, seen)
+            elif _is_watched_file(entry.name):
                 yield entry.path
 
 
-def _is_looked_into(name: str, parent: str) -> bool:
+def _is_watched_directory(name: str, parent: str) -> bool:
     if os.path.basename(parent) == ".agentv":  # noqa: PTH119  # paths are strings
-        return name not in _OWN
+        return name not in _WRITTEN_BY_RUNS
     return name == ".agentv" or (name not in _SKIPPED and not name.startswith("."))
 
 
-def _is_looked_at(name: str) -> bool:
+def _is_watched_file(name: str) -> bool:
     if name.startswith("."):
         return name.startswith(".env") and not name.endswith(_ENDINGS)
     return not name.endswith(_ENDINGS) and not name.startswith("#") and name != "4913"  # vim tests write access with it
 
 
-NAMED = 3
+PATHS_SHOWN = 3
 """Maximum number of changed files that are named."""
 
-_ONCE = ("--last-failed", "--lf")
+_FIRST_RUN_OPTIONS = ("--last-failed", "--lf")
 """Options for the first run only; later runs resume it."""
 
 _OTHER_RUNS = ("resume", "rerun", "regrade", "record", "against")
@@ -153,7 +153,7 @@ _OTHER_RUNS = ("resume", "rerun", "regrade", "record", "against")
 Runner = Callable[[Sequence[str]], int]
 
 
-def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) -> int:
+def run_repeatedly(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) -> int:
     """Run a command, run it again after every save until Ctrl-C, and return the exit status.
 
     Args:
@@ -174,8 +174,8 @@ def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) ->
                     before = after  # the run itself writes these files, such as a log
                 click.echo("\nwatching for changes; Ctrl-C ends", err=True)
                 paths, before = files.changed(before)
-                named = ", ".join(one_line(shown_from(path, here)) for path in paths[:NAMED])
-                more = f" and {plural(len(paths) - NAMED, 'more file')}" if len(paths) > NAMED else ""
+                named = ", ".join(one_line(shown_from(path, here)) for path in paths[:PATHS_SHOWN])
+                more = f" and {plural(len(paths) - PATHS_SHOWN, 'more file')}" if len(paths) > PATHS_SHOWN else ""
                 click.echo(f"\nchanged: {named}{more}", err=True)
         except KeyboardInterrupt:
             click.echo("\nstopped watching", err=True)
@@ -185,8 +185,8 @@ def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) ->
 def _next_command(words: Sequence[str], note: Path) -> list[str]:
     """Return the arguments of the next run: the first run is new, later ones resume it."""
     run = note.read_text(encoding="utf-8") if note.exists() else ""
-    goes_on = [f"--resume={run}"] if run and Path(run).is_dir() else []
-    return [*(word for word in words if not (goes_on and word in _ONCE)), "--watched", str(note), *goes_on]
+    resume = [f"--resume={run}"] if run and Path(run).is_dir() else []
+    return [*(word for word in words if not (resume and word in _FIRST_RUN_OPTIONS)), "--watched", str(note), *resume]
 
 
 def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, ...]) -> int:
@@ -217,7 +217,7 @@ def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, .
     )
     given = ["prompt"] if Path(sys.argv[0]).name == "eva" else []
     words = (*given, *(word for word in sys.argv[1:] if word != "--watch"))
-    return follow(words, files, run_agentv, here)
+    return run_repeatedly(words, files, run_agentv, here)
 
 
 def run_agentv(words: Sequence[str]) -> int:

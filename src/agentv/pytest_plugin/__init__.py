@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentv.pytest_plugin.session import EXAMS, LEFT, OWN, RUNS, mark_of
+from agentv.pytest_plugin.session import EXAMS, NOT_COLLECTED, PROJECT_MARKS, RUNS, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLLECTED = (".eval.yaml", ".eval.yml", ".eval.py")
 EXAM_FILES = ("eval.yml", "eval.yaml")
-NAMED = (".yaml", ".yml", ".jsonl", ".csv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", ".xlsm")
+COLLECTED_IF_NAMED = (".yaml", ".yml", ".jsonl", ".csv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx", ".xlsm")
 """Suffixes of files that are eval files only if they are named on the command line."""
 
 
@@ -39,11 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare the state of the session, and receive notes from the processes of pytest-xdist."""
-    config.stash[LEFT] = []
+    config.stash[NOT_COLLECTED] = []
     config.stash[EXAMS] = []
-    config.stash[OWN] = {mark_of(line) for line in config.getini("markers")}  # before plugins add their own
+    config.stash[PROJECT_MARKS] = {mark_of(line) for line in config.getini("markers")}  # before plugins add their own
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Elsewhere(), "agentv-elsewhere")
+        config.pluginmanager.register(_WorkerNotes(), "agentv-elsewhere")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
@@ -52,13 +52,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile |
     if name in EXAM_FILES and not parent.session.isinitpath(file_path) and any(file_path.parent.glob("prompt.*")):
         parent.config.stash[EXAMS].append(str(file_path))
         return None
-    named = parent.session.isinitpath(file_path) and name.endswith(NAMED)
+    named = parent.session.isinitpath(file_path) and name.endswith(COLLECTED_IF_NAMED)
     if not (named or name.endswith(COLLECTED) or name in ("EVAL.yaml", "EVAL.yml")) or ".agentv" in file_path.parts:
         return None
     config = parent.config
     unnamed = config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR
     if unnamed and not config.getini("agentv_collect"):  # `pytest` without arguments must not cause paid model calls
-        config.stash[LEFT].append(str(file_path))
+        config.stash[NOT_COLLECTED].append(str(file_path))
         return None
     from agentv.pytest_plugin.collection import EvalFile
 
@@ -79,10 +79,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the path of the results, notes, and how many eval files were not collected."""
     runs = config.stash.get(RUNS, None)
-    elsewhere = config.pluginmanager.get_plugin("agentv-elsewhere")
+    worker_notes = config.pluginmanager.get_plugin("agentv-elsewhere")
     lines = [*(runs.notes() if runs is not None else ())]
-    lines += elsewhere.notes if isinstance(elsewhere, _Elsewhere) else ()
-    left = config.stash.get(LEFT, [])
+    lines += worker_notes.notes if isinstance(worker_notes, _WorkerNotes) else ()
+    left = config.stash.get(NOT_COLLECTED, [])
     if left:
         files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"
         lines.append(f"{files} not collected: give the files or their directory, or set agentv_collect = true")
@@ -96,7 +96,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.write_line(line)
 
 
-class _Elsewhere:
+class _WorkerNotes:
     """Collects the notes of the processes of pytest-xdist."""
 
     def __init__(self) -> None:

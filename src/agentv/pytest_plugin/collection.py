@@ -17,7 +17,7 @@ from agentv.errors import AgentvError, LoadError, UsageError
 from agentv.model.run.trial import Trial
 from agentv.pytest_plugin.outcomes import CaseResults, Errored, lines_of
 from agentv.pytest_plugin.running import Runs
-from agentv.pytest_plugin.session import RUNS, is_taken
+from agentv.pytest_plugin.session import RUNS, is_reserved
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.reports.text import one_line, safe
 
@@ -39,10 +39,10 @@ class EvalFile(pytest.File):
         try:
             prepared = prepare(settings_of(config, str(self.path)))
         except LoadError as error:
-            raise self.CollectError(_in_our_flags(render_diagnostics(error.diagnostics, source_of))) from error
+            raise self.CollectError(_with_pytest_flags(render_diagnostics(error.diagnostics, source_of))) from error
         except AgentvError as error:
             hint = f"\n  {error.hint}" if isinstance(error, UsageError) and error.hint else ""
-            raise self.CollectError(_in_our_flags(safe(f"{error}{hint}"))) from error
+            raise self.CollectError(_with_pytest_flags(safe(f"{error}{hint}"))) from error
         if any(suite.exam is not None for suite in prepared.suites):
             raise self.CollectError("an exam keeps a log: run it with 'agentv prompt eval'")
         if any(map(has_gate, prepared.suites)):  # pytest decides each case alone, and may run only some of them
@@ -58,7 +58,7 @@ class EvalFile(pytest.File):
             item = EvalCase.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", trials=trials)
             for tag in trials[0].case.tags:
                 # a mark such as `xfail` has a meaning to pytest or a plugin, and must not make a failure pass
-                if is_taken(config, tag):
+                if is_reserved(config, tag):
                     item.extra_keyword_matches.add(tag)  # so that -k still matches it
                 else:
                     item.add_marker(tag)
@@ -131,7 +131,7 @@ def settings_of(config: pytest.Config, *paths: str) -> EvalSettings:
     )
 
 
-def _in_our_flags(text: str) -> str:
+def _with_pytest_flags(text: str) -> str:
     """Replace the flags of `agentv eval` in a message by those of the pytest plugin."""
     return text.replace("--target", "--agentv-target").replace("--judge", "--agentv-judge")
 

@@ -42,15 +42,15 @@ class Runs:
         self._one_by_one = one_by_one
         self._prepared: list[Prepared] = []
         self._by_case: dict[tuple[int, str], list[Trial]] = defaultdict(list)
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         self._results: dict[str, TrialResult] = {}
         self._changed = Condition()
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Outcome] | None = None
-        self._demand: OnDemandScheduler | None = None
+        self._scheduler: OnDemandScheduler | None = None
         self._outcome: Outcome | None = None
-        self._broken: AgentvError | None = None
+        self._error: AgentvError | None = None
 
     def add(self, prepared: Prepared) -> None:
         """Add an eval file, before the first test starts."""
@@ -67,9 +67,9 @@ class Runs:
         self._thread = Thread(target=self._run, name="agentv", daemon=True)
         self._thread.start()
         with self._changed:
-            self._changed.wait_for(lambda: self._demand is not None or self._over)
+            self._changed.wait_for(lambda: self._scheduler is not None or self._over)
         if not self._one_by_one:
-            self._ask([trial for trials in selected for trial in trials])
+            self._request([trial for trials in selected for trial in trials])
 
     def results_of(self, trials: Sequence[Trial]) -> list[TrialResult]:
         """Wait for trials and return their results; fewer if the run ended early.
@@ -77,20 +77,20 @@ class Runs:
         Raises:
             StoreError: the results could not be saved.
         """
-        self._ask(trials)
+        self._request(trials)
         keys = [_identity(trial) for trial in trials]
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._ended(keys))
-        if self._broken is not None:
-            raise self._broken
+        if self._error is not None:
+            raise self._error
         return [self._results[key] for key in keys if key in self._results]  # not removed: a test may be run again
 
     def end(self) -> None:
         """Start no more trials, wait for running ones for the grace period, and cancel the rest."""
-        thread, loop, demand, task = self._thread, self._loop, self._demand, self._task
-        if thread is None or loop is None or demand is None or task is None or not thread.is_alive():
+        thread, loop, scheduler, task = self._thread, self._loop, self._scheduler, self._task
+        if thread is None or loop is None or scheduler is None or task is None or not thread.is_alive():
             return
-        loop.call_soon_threadsafe(demand.close)
+        loop.call_soon_threadsafe(scheduler.close)
         thread.join(GRACE_S)
         if thread.is_alive():
             loop.call_soon_threadsafe(task.cancel)
@@ -116,16 +116,16 @@ class Runs:
 
     @property
     def _over(self) -> bool:
-        return self._outcome is not None or self._broken is not None
+        return self._outcome is not None or self._error is not None
 
-    def _ask(self, trials: Sequence[Trial]) -> None:
-        loop, demand = self._loop, self._demand
-        new = [trial for trial in trials if _identity(trial) not in self._asked]
-        if not new or loop is None or demand is None or self._over:
+    def _request(self, trials: Sequence[Trial]) -> None:
+        loop, scheduler = self._loop, self._scheduler
+        new = [trial for trial in trials if _identity(trial) not in self._requested]
+        if not new or loop is None or scheduler is None or self._over:
             return
         to_run = [one for trial in new for one in self._needed(trial, set())]
-        self._asked.update(map(_identity, new))
-        loop.call_soon_threadsafe(demand.ask, to_run)
+        self._requested.update(map(_identity, new))
+        loop.call_soon_threadsafe(scheduler.ask, to_run)
 
     def _needed(self, trial: Trial, seen: set[tuple[int, str]]) -> Iterator[Trial]:
         """Yield the trials of the case's dependencies, then the trial with those that it is compared with."""
@@ -142,21 +142,21 @@ class Runs:
     def _run(self) -> None:
         found = attempt(asyncio.run, self._evaluate(), "internal-error", "agentv")
         with self._changed:
-            if isinstance(found, Failure) and self._outcome is None and self._broken is None:
-                self._broken = StoreError(found.message)
+            if isinstance(found, Failure) and self._outcome is None and self._error is None:
+                self._error = StoreError(found.message)
             self._changed.notify_all()
 
     async def _evaluate(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.ensure_future(evaluate_async(self._merged(), self._take, demand=self._demanded))
+        self._task = asyncio.ensure_future(evaluate_async(self._merged(), self._on_event, demand=self._set_scheduler))
         try:
             self._outcome = await self._task
         except AgentvError as error:
-            self._broken = error
+            self._error = error
 
-    def _demanded(self, demand: OnDemandScheduler) -> None:
+    def _set_scheduler(self, scheduler: OnDemandScheduler) -> None:
         with self._changed:
-            self._demand = demand
+            self._scheduler = scheduler
             self._changed.notify_all()
 
     def _merged(self) -> Prepared:
@@ -168,7 +168,7 @@ class Runs:
         diagnostics = tuple(one for prepared in self._prepared for one in prepared.diagnostics)
         return Prepared(replace(first.settings, paths=paths), suites, plan, plan.counts(), diagnostics)
 
-    def _take(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, TrialFinished):
             with self._changed:
                 self._results[_identity(event.planned or event.result.trial)] = event.result

@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from agentv.pytest_plugin.running import Runs
 
 RUNS: pytest.StashKey[Runs] = pytest.StashKey()
-LEFT: pytest.StashKey[list[str]] = pytest.StashKey()
+NOT_COLLECTED: pytest.StashKey[list[str]] = pytest.StashKey()
 """Eval files that were found but not collected."""
 
 EXAMS: pytest.StashKey[list[str]] = pytest.StashKey()
 """Prompt exams that were found; they are not collected."""
 
-OWN: pytest.StashKey[set[str]] = pytest.StashKey()
+PROJECT_MARKS: pytest.StashKey[set[str]] = pytest.StashKey()
 """Marks that the project declares, and tags of its eval files."""
 
 
-def is_taken(config: pytest.Config, tag: str) -> bool:
+def is_reserved(config: pytest.Config, tag: str) -> bool:
     """Return whether a mark of this name is defined by pytest or a plugin; if it is not, register it."""
-    own = config.stash[OWN]
+    own = config.stash[PROJECT_MARKS]
     if tag not in own and tag in {mark_of(line) for line in config.getini("markers")}:
         return True
     if tag not in own:

@@ -19,7 +19,7 @@ GROUPS: Mapping[str, str] = {
 EXTENSIONS = "agentv.extensions"
 """The entry point group of extensions, which is also the kind of its entries."""
 
-_WORDS: Mapping[str, str] = {
+_KIND_NAMES: Mapping[str, str] = {
     "ASSERTIONS": "assertion type",
     "EXPORT_FORMATS": "report format",
     "SIGNS": "sign of a dialect",
@@ -68,7 +68,7 @@ class Plugin(Struct, frozen=True):
 
 def words_of(kind: str) -> str:
     """Return the name of a kind in messages: `command`, `trace format`."""
-    return _WORDS.get(kind) or kind.removesuffix("S").replace("_", " ").lower()
+    return _KIND_NAMES.get(kind) or kind.removesuffix("S").replace("_", " ").lower()
 
 
 class Problem(Struct, frozen=True):
@@ -111,13 +111,13 @@ class NameRules(Struct, frozen=True):
     Attributes:
         built_in: names of built-ins, which take precedence.
         reserved: name → why no plugin may have it.
-        reads: function from a name as authored to the canonical name and whether `not-` inverts it.
+        canonical: function from a name as authored to the canonical name and whether `not-` inverts it.
         form: pattern of allowed names.
     """
 
     built_in: Collection[str]
     reserved: Mapping[str, str] = field(default_factory=dict)
-    reads: Callable[[str], tuple[str, bool]] = lambda name: (name, False)
+    canonical: Callable[[str], tuple[str, bool]] = lambda name: (name, False)
     form: re.Pattern[str] = NAME
 
 
@@ -126,13 +126,13 @@ def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Pro
     claimed = Counter(one.name for one in plugins)
     found: dict[Plugin, Problem] = {}
     for one in plugins:
-        means, _ = rules.reads(one.name)
+        canonical, _ = rules.canonical(one.name)
         rename = f"ask its author to rename it, or remove it: pip uninstall {one.package}"
         why = _why_unusable(one, rules)
-        if means in rules.built_in and not one.name.startswith("not-"):
-            reads = "is built in" if means == one.name else f"refers to the built-in '{means}'"
-            lost = f"{one.title} is not used: '{one.name}' {reads}, which is used instead"
-            found[one] = Problem("shadowed-plugin", lost, rename)
+        if canonical in rules.built_in and not one.name.startswith("not-"):
+            reason = "is built in" if canonical == one.name else f"refers to the built-in '{canonical}'"
+            message = f"{one.title} is not used: '{one.name}' {reason}, which is used instead"
+            found[one] = Problem("shadowed-plugin", message, rename)
         elif why is not None:
             found[one] = Problem("bad-plugin", why, rename)
         elif claimed[one.name] > 1:
@@ -143,7 +143,7 @@ def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Pro
 
 
 def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
-    _, inverted = rules.reads(plugin.name)
+    _, inverted = rules.canonical(plugin.name)
     if not plugin.value:
         return f"{plugin.title} names nothing: its line must read NAME = module:Class"
     if inverted or plugin.name.startswith("not-"):

@@ -139,7 +139,7 @@ class Setting(Struct, frozen=True):
         """Return the value recorded in `run.json`; None if it does not have the right type."""
         if isinstance(recorded, list):
             return tuple(map(str, recorded)) if self.several else None
-        return recorded if any(_is_one(recorded, kind) for kind in self.kinds) else None
+        return recorded if any(_has_type(recorded, kind) for kind in self.kinds) else None
 
     def marked(self, marker: type[T]) -> T | None:
         """Return the marker of this class, or None."""
@@ -155,7 +155,7 @@ class Setting(Struct, frozen=True):
         """Convert a value from the Python API: a path to text, and text or a list to a tuple if there are several."""
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
-        if isinstance(value, str) and not any(_is_one(value, kind) for kind in self.kinds):
+        if isinstance(value, str) and not any(_has_type(value, kind) for kind in self.kinds):
             value = [value]
         is_list = self.several and isinstance(value, list | tuple | set)
         return tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in value) if is_list else value
@@ -174,12 +174,12 @@ class Setting(Struct, frozen=True):
             and (between.high is None or value <= between.high)
             and math.isfinite(value)
         )
-        if not inside or not any(_is_one(value, kind) for kind in self.kinds):
-            wanted = " or ".join(_WORDS[get_origin(kind) or kind](kind, between) for kind in self.kinds)
+        if not inside or not any(_has_type(value, kind) for kind in self.kinds):
+            wanted = " or ".join(_DESCRIPTIONS[get_origin(kind) or kind](kind, between) for kind in self.kinds)
             raise UsageError(f"{name} must be {wanted}, found {value!r}")
 
 
-def _is_one(value: object, kind: Any) -> bool:
+def _has_type(value: object, kind: Any) -> bool:
     """Return whether a value has the type."""
     origin = get_origin(kind)
     if origin is Literal:
@@ -198,7 +198,7 @@ def _bounded(what: str, between: Between) -> str:
     return f"{what} {within}"
 
 
-_WORDS: Mapping[Any, Callable[[Any, Between], str]] = {
+_DESCRIPTIONS: Mapping[Any, Callable[[Any, Between], str]] = {
     int: lambda _, between: _bounded("a whole number", between),
     float: lambda _, between: _bounded("a number", between),
     bool: lambda *_: "True or False",

@@ -91,7 +91,7 @@ def failed(error: Exception) -> Response:
     if isinstance(error, UsageError) and error.hint:
         return error_response(422, "not-possible", f"{error}; {error.hint}")
     if isinstance(error, AgentvError):
-        return error_response(*error.answered, str(error))
+        return error_response(*error.http_error, str(error))
     for kind, said in _PROBLEMS.items():
         if isinstance(error, kind):
             return error_response(*said, str(error))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.app.exports import Exported, check_exports, known_suffixes, rendered, write_export
 from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
-from agentv.cli.eval import outs_of
+from agentv.cli.eval import split_outs
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.runs import Selection
 from agentv.sdk import evaluate
@@ -130,19 +130,19 @@ def test_places_are_checked_before_a_run(run, tmp_path):
 
 
 def test_outs_are_a_directory_and_exports():
-    assert outs_of(("a.csv", "out", "b.MD", "a.csv")) == ("out", ("a.csv", "b.MD"))
-    assert outs_of(("results-1.2", "x.xml")) == ("results-1.2", ("x.xml",))
-    assert outs_of(("out.d",)) == ("out.d", ())
-    assert outs_of(("odd.md/",)) == ("odd.md/", ())
+    assert split_outs(("a.csv", "out", "b.MD", "a.csv")) == ("out", ("a.csv", "b.MD"))
+    assert split_outs(("results-1.2", "x.xml")) == ("results-1.2", ("x.xml",))
+    assert split_outs(("out.d",)) == ("out.d", ())
+    assert split_outs(("odd.md/",)) == ("odd.md/", ())
     with pytest.raises(UsageError, match="two results directories given: a and b"):
-        outs_of(("a", "b"))
+        split_outs(("a", "b"))
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("a.htm", ".html"), ("a.jsn", ".json"), ("a.jsnl", ".jsonl")])
 def test_a_slip_in_a_suffix_makes_no_directory(tmp_path, monkeypatch, slip, meant):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no export has the suffix '") as refused:
-        outs_of((slip,))
+        split_outs((slip,))
     assert f"did you mean '{meant}'?" in refused.value.hint
     (tmp_path / slip).mkdir()
-    assert outs_of((slip,)) == (slip, ())
+    assert split_outs((slip,)) == (slip, ())

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from agentv.cli.lazy import WHOLE, LazyCommands
+from agentv.cli.lazy import NO_LIMIT, LazyCommands
 from agentv.cli.main import cli
 
 WIDTHS = (50, 64, 80, 100)
@@ -49,4 +49,4 @@ def test_lists_hold_what_the_commands_say_of_themselves():
         if isinstance(command, LazyCommands):
             shown |= {(*names, name): command.summary_of(context, name) for name in command.list_commands(context)}
     commands = {names: command for names, command, _ in COMMANDS if names in shown}
-    assert shown == {names: one.get_short_help_str(WHOLE) for names, one in commands.items() if not one.hidden}
+    assert shown == {names: one.get_short_help_str(NO_LIMIT) for names, one in commands.items() if not one.hidden}

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from agentv.cli.progress import _ProgressLines, resuming
+from agentv.cli.progress import _ProgressLines, resume_command
 from agentv.model.run.events import LimitedTarget, RunProgress
 from agentv.model.values.usage import BudgetUse
 from agentv.reports.run.view import RunView
@@ -28,7 +28,7 @@ OUTCOME = cast(
     ],
 )
 def test_it_records_nothing_anew_and_adds_what_it_added(words, said):
-    assert resuming(OUTCOME, ["/bin/agentv", *words.split()]) == f"agentv {said} --resume=r-1"
+    assert resume_command(OUTCOME, ["/bin/agentv", *words.split()]) == f"agentv {said} --resume=r-1"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_it_records_nothing_anew_and_adds_what_it_added(words, said):
 )
 def test_a_budget_that_is_used_up_must_grow(use, said):
     outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use}))
-    assert resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
+    assert resume_command(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
 
 
 def test_a_log_says_at_once_that_a_server_limits_calls(capsys):

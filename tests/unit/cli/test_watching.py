@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentv.cli import main, watching
-from agentv.cli.watching import WatchedFiles, differing, follow, outputs
+from agentv.cli.watching import WatchedFiles, differing, outputs, run_repeatedly
 
 
 class Runs:
@@ -33,7 +33,7 @@ def began(directory):
 def followed(tmp_path, runs, *saves, words=("eval", "evals")):
     files = watched(tmp_path / "evals", *saves)
     (tmp_path / "evals").mkdir(exist_ok=True)
-    return follow(words, files, runs, str(tmp_path))
+    return run_repeatedly(words, files, runs, str(tmp_path))
 
 
 def test_a_log_that_every_run_writes_does_not_start_it_for_ever(tmp_path):

@@ -23,7 +23,7 @@ _OPENED = (RUN, INDEX, JOURNAL, SUMMARY, HISTORY)
 class NoSuchRunError(AgentvError):
     """A run does not exist, or was deleted."""
 
-    answered = (404, "no-such-run")
+    http_error = (404, "no-such-run")
 
 
 class Project(Struct, frozen=True):

@@ -28,7 +28,7 @@ Values = Mapping[str, Any]
 class DatabaseUnavailableError(StoreError):
     """The database cannot be reached; the same request may succeed later."""
 
-    answered = (503, "database-unavailable")
+    http_error = (503, "database-unavailable")
 
 
 class Transaction:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentv.cli.lazy import Commands, Option
-from agentv.cli.printing import for_people, print_error
+from agentv.cli.printing import is_interactive, print_error
 from agentv.cli.values import runs
 from agentv.errors import AgentvError, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
@@ -90,7 +90,7 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
     from agentv.extensions.team.pushing import RunPush
 
     failed = unchanged = 0
-    with Progress(console=Console(stderr=True), transient=True, disable=not for_people()) as progress:
+    with Progress(console=Console(stderr=True), transient=True, disable=not is_interactive()) as progress:
         for path in paths:
             task = progress.add_task(f"pushing {path.name}", total=None)
             shown = partial(progress.update, task)
@@ -220,5 +220,5 @@ def live_report(pushed: LivePushed, command: str) -> str:
 
 
 def _print_waiting() -> None:
-    if for_people():
+    if is_interactive():
         click.echo("pushing the last rows; press Ctrl-C to leave them to 'agentv push'", err=True)

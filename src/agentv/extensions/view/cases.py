@@ -25,7 +25,7 @@ MOST = 500
 class NoSuchCaseError(AgentvError):
     """A run does not have the requested case or trial."""
 
-    answered = (404, "no-such-case")
+    http_error = (404, "no-such-case")
 
 
 class StatusCounts(Struct, frozen=True):

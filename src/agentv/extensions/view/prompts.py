@@ -41,7 +41,7 @@ MOST_TEXT = 2_000_000
 class NoSuchPromptError(AgentvError):
     """The requested prompt does not exist, or no longer exists."""
 
-    answered = (404, "no-such-prompt")
+    http_error = (404, "no-such-prompt")
 
 
 class ViewedPrompt(Struct, frozen=True):

@@ -448,7 +448,7 @@ class AgentRubric(LlmRubric):
             return Grade.errored(place.code, place.message)
         place = structs.replace(place, max_turns=self.max_steps)
         grade = await LlmRubric.grade(self, replace(context, judge_workspace=place))
-        if await workspace.is_as(place.sha256):
+        if await workspace.has_hash(place.sha256):
             return grade
         why = Failure("workspace-failed", "the judge changed the workspace that it was to look at")
         return structs.replace(grade, score=0.0, passed=False, checks=(), reason=why.message, error=why)

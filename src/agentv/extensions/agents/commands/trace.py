@@ -11,7 +11,7 @@ import click
 
 from agentv.app.results.selecting import choose
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.results import choosing, selection_of
+from agentv.cli.results import selection_of, selection_options
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import duration, money, plural
@@ -78,7 +78,7 @@ def show(run: str, case: str, *, full: bool, partial: bool, as_json: bool, **cho
 
 @click.command("stats", epilog="Example: agentv trace stats last --target claude")
 @click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
-@choosing
+@selection_options
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:

@@ -70,13 +70,13 @@ def grade(path: str, test_id: str, prepared: str, response: str | None, trace: s
 
     Exit status: as of `agentv eval`.
     """
-    from agentv.cli.progress import ProgressOptions, follow
+    from agentv.cli.progress import ProgressOptions, run_and_report
     from agentv.extensions.agents.commands.prepared_work import work_to_grade
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     settings = EvalSettings(paths=(path,), **options)
     settings = work_to_grade(settings, prepared, test_id, response, trace)
-    return follow(settings, ProgressOptions(form, quiet=False, verbose=False, no_progress=True))
+    return run_and_report(settings, ProgressOptions(form, quiet=False, verbose=False, no_progress=True))
 
 
 @click.command("check", epilog="Example: agentv check evals/ --oracle")

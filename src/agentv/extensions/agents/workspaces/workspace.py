@@ -263,7 +263,7 @@ class LocalWorkspace:
         sandbox = dataclasses.replace(sandbox, network="host")  # the judge calls its model
         return JudgeWorkspace(place, sandbox, digest_of(before))
 
-    async def is_as(self, sha256: str) -> bool:
+    async def has_hash(self, sha256: str) -> bool:
         """Whether the workspace is what a copy was made of, once the judge's processes have ended."""
         await asyncio.to_thread(self.sandbox.end, 0.0)
         try:
