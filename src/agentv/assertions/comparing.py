@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import eq
 from typing import TypeGuard
 from unicodedata import category, name, normalize
@@ -40,6 +41,15 @@ def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterato
             texts = isinstance(one, str) and isinstance(other, str)
             near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # as was seen
             yield f"{path}: expected {shown(one)}, found {shown(other)}{f'; {near}' if near else ''}"
+
+
+MOST_DIFFERENCES = 5
+"""Maximum number of differences in a check."""
+
+
+def first_differences(expected: Json, found: Json, *, subset: bool) -> tuple[str, ...]:
+    """The first differences between two values."""
+    return tuple(islice(differences(expected, found, subset=subset), MOST_DIFFERENCES))
 
 
 def shown(value: Json) -> str:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from itertools import islice
 from math import floor
 from typing import Annotated, Any, ClassVar, Literal
 
-from agentv.assertions.comparing import TooManyEditsError, differences, edits_between, same, shown
+from agentv.assertions.comparing import TooManyEditsError, edits_between, first_differences, same, shown
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext
@@ -187,9 +186,6 @@ def within(expected: Decimal, found: Decimal, tolerance: float, *, relative: boo
     return abs(found - expected) <= allowed
 
 
-MOST_DIFFERENCES = 5
-"""Maximum number of differences shown for one answer."""
-
 NO_REFERENCE = Grade.errored("no-reference", "the case has no expected_output with JSON to compare with")
 
 Aggregation = Literal["weighted_average", "all_or_nothing"]
@@ -336,7 +332,7 @@ class JsonMatch(DeclaredAssertion):
             return _unsearchable(error)
         if isinstance(answer, NotJson):
             return Grade.of(False, text, f"{answer.reason}: {excerpt(context.output, 120)}")
-        found = tuple(islice(differences(expected, answer, subset=self.mode == "subset"), MOST_DIFFERENCES))
+        found = first_differences(expected, answer, subset=self.mode == "subset")
         return Grade.of(not found, text, excerpt("; ".join(found)) if found else shown(answer))
 
 

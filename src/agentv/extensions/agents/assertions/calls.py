@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from agentv.assertions.evidence import excerpt
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.grade import Check, Grade
+from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.values.message import ToolCall
 from agentv.model.values.tool_names import mcp_name
 
@@ -33,7 +33,7 @@ def fits_call(pattern: str, call: ToolCall) -> bool:
     return any(fits(one, name) for one in dict.fromkeys((pattern, mcp_name(pattern))) for name in call.names)
 
 
-def called(calls: Sequence[ToolCall]) -> str:
+def call_names(calls: Sequence[ToolCall]) -> str:
     """The names of the called tools in order, as evidence."""
     if not calls:
         return "no tool was called"
@@ -44,7 +44,7 @@ def called(calls: Sequence[ToolCall]) -> str:
 def share_of(checks: Sequence[Check]) -> Grade:
     """Return a grade that passes if all checks pass; its score is the share that pass."""
     passed = sum(check.passed for check in checks)
-    return Grade(round(passed / len(checks), 12), passed == len(checks), tuple(checks))
+    return Grade(round(passed / len(checks), PLACES), passed == len(checks), tuple(checks))
 
 
 def all_or_nothing(checks: Sequence[Check]) -> Grade:

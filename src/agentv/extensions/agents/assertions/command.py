@@ -329,7 +329,7 @@ class CommandPasses(DeclaredAssertion):
             skipped = f"{len(tests)} skipped; " if tests else ""
             return Grade.errored(NO_TEST_RAN, f"the command ran no test: {skipped}{_status(ended)}")
         if self.fail_to_pass is not None or self.pass_to_pass is not None:
-            checks = [_named(name, tests) for name in (*(self.fail_to_pass or ()), *(self.pass_to_pass or ()))]
+            checks = [_check_test(name, tests) for name in (*(self.fail_to_pass or ()), *(self.pass_to_pass or ()))]
             if self.stdout is not None:
                 checks += [*self._outcome(ended)][1:]
             return _share(checks)
@@ -369,7 +369,7 @@ def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:
     return any(f"{module}::{function}" in names for module in modules)
 
 
-def _named(written: str, tests: Sequence[ReportedTest]) -> Check:
+def _check_test(written: str, tests: Sequence[ReportedTest]) -> Check:
     """Check a test by name. If several tests match, all must pass. A skipped test does not pass."""
     meant = [test for test in tests if written in test.names()]
     if not meant:

@@ -11,14 +11,13 @@ import os
 import stat
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.assertions.comparing import differences, shown
+from agentv.assertions.comparing import first_differences, shown
 from agentv.assertions.evidence import around, excerpt, listed, quoted
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.assertions.structure import AssertSet
@@ -65,7 +64,7 @@ class Unreadable:
     reason: str
 
 
-def found(root: str, pattern: str) -> tuple[str, ...]:
+def matching_paths(root: str, pattern: str) -> tuple[str, ...]:
     """Return the sorted relative paths that a path or glob matches. Links to directories are not followed."""
     if not is_glob(pattern) and not pattern.endswith("/"):
         path = os.path.normpath(pattern)
@@ -118,8 +117,6 @@ def glob_issues(globs: Iterable[str] | None, option: str) -> Iterator[Issue]:
             yield Issue((option, place), str(error))
 
 
-_MOST_DIFFERENCES = 5
-
 WorkspacePath = Annotated[Text, Nonempty(), Doc("a path or glob, relative to the workspace")]
 
 
@@ -149,13 +146,13 @@ class _FileAssertion(DeclaredAssertion):
         workspace = context.workspace_path
         if workspace is None:
             return NO_WORKSPACE
-        return context.services.executor.call(lambda: self._in_workspace(os.path.realpath(workspace)))
+        return context.services.executor.call(lambda: self._grade_files(os.path.realpath(workspace)))
 
-    def _in_workspace(self, root: str) -> Grade:
+    def _grade_files(self, root: str) -> Grade:
         """The grade of the first file that passes or errs, else of the last file."""
         grade = Grade.of(False, f"{self.path} {self._expected}", "no such file")
-        for path in found(root, self.path):
-            grade = self._of_file(root, path)
+        for path in matching_paths(root, self.path):
+            grade = self._grade_file(root, path)
             if grade.error is not None or grade.passed:
                 break
         return grade
@@ -165,13 +162,13 @@ class _FileAssertion(DeclaredAssertion):
         """The predicate of the check's text, which follows the path."""
         raise NotImplementedError
 
-    def _of_file(self, root: str, path: str) -> Grade:
+    def _grade_file(self, root: str, path: str) -> Grade:
         text = text_content(root, path)
         if isinstance(text, Unreadable):
             return Grade.of(False, f"{path} {self._expected}", text.reason)
-        return self._of_text(path, text, f"{path} {self._expected}")
+        return self._grade_text(path, text, f"{path} {self._expected}")
 
-    def _of_text(self, path: str, text: str, check: str) -> Grade:
+    def _grade_text(self, path: str, text: str, check: str) -> Grade:
         """Grade a file by its text."""
         raise NotImplementedError
 
@@ -188,7 +185,7 @@ class FileExists(_FileAssertion):
     def _expected(self) -> str:
         return "exists"
 
-    def _of_file(self, root: str, path: str) -> Grade:
+    def _grade_file(self, root: str, path: str) -> Grade:
         del root
         return Grade.of(True, f"{self.path} exists", excerpt(path))
 
@@ -222,7 +219,7 @@ class FileContains(_FileAssertion):
     def _expected(self) -> str:
         return f"contains {quoted(self.value or self.pattern or '')}"
 
-    def _of_text(self, path: str, text: str, check: str) -> Grade:
+    def _grade_text(self, path: str, text: str, check: str) -> Grade:
         if self.value is not None:
             start = text.find(self.value)
             end = start + len(self.value)
@@ -258,7 +255,7 @@ class FileEquals(_FileAssertion):
     def _expected(self) -> str:
         return "equals the expected text" if self.file is None else f"equals {Path(self.file.path or '').name}"
 
-    def _of_text(self, path: str, text: str, check: str) -> Grade:
+    def _grade_text(self, path: str, text: str, check: str) -> Grade:
         del path
         wanted = self.file.text if self.file is not None else self.value or ""
         one, other = (text.strip(), wanted.strip()) if self.trim else (text, wanted)
@@ -301,7 +298,7 @@ class FileJson(_FileAssertion):
     def _expected(self) -> str:
         return "is JSON" if self.value is None else "has the expected JSON"
 
-    def _of_text(self, path: str, text: str, check: str) -> Grade:
+    def _grade_text(self, path: str, text: str, check: str) -> Grade:
         try:
             value: Json | NotJson = parse_json(text)
         except UnsearchableError as error:
@@ -315,7 +312,7 @@ class FileJson(_FileAssertion):
             value, check = inner, f"{check} at {self.at}"
         if self.value is None:
             return Grade.of(True, check, shown(value))
-        wrong = tuple(islice(differences(self.value.value, value, subset=self.mode == "subset"), _MOST_DIFFERENCES))
+        wrong = first_differences(self.value.value, value, subset=self.mode == "subset")
         return Grade.of(not wrong, check, excerpt("; ".join(wrong)) if wrong else shown(value))
 
 

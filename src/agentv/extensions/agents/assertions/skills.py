@@ -131,7 +131,7 @@ def used_skills(
     if used:
         return used
     for call in calls or ():
-        for name in skills_of(call) if _key(call) not in failed else ():
+        for name in skills_of(call) if _call_key(call) not in failed else ():
             used += [name] if _PATTERN.isdisjoint(name) else fnmatch.filter(known, name)
     return used
 
@@ -139,9 +139,9 @@ def used_skills(
 def skills_of(call: ToolCall) -> Iterable[str]:
     """The skills whose text a call gave the agent, each once."""
     known = call.names if call.native_name is not None else ()  # else it may be a tool of the user's own
-    also = {name.casefold() for name in call.names}
+    lower_names = {name.casefold() for name in call.names}
     for tool, (others, given) in EVIDENCE.items():
-        if tool in known or not others.isdisjoint(also):
+        if tool in known or not others.isdisjoint(lower_names):
             return dict.fromkeys(given(call.arguments))
     return ()
 
@@ -157,11 +157,11 @@ def _failed_calls(context: AssertionContext) -> frozenset[str]:
     for call in calls:
         has_no_result = are_reported and call.status == "unknown" and call.result is None
         gave_nothing = call.failed or call.status in _UNSUCCESSFUL or has_no_result
-        (useless if gave_nothing else useful).add(_key(call))
+        (useless if gave_nothing else useful).add(_call_key(call))
     return frozenset(useless - useful)
 
 
-def _key(call: ToolCall | ToolCallStep) -> str:
+def _call_key(call: ToolCall | ToolCallStep) -> str:
     """The key of a call: its id, else its name and arguments."""
     return call.id or json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
 

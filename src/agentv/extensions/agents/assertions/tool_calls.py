@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Annotated, ClassVar, Literal
 
-from agentv.assertions.comparing import differences, same, shown
+from agentv.assertions.comparing import differences, first_differences, same, shown
 from agentv.assertions.evidence import excerpt, listed, quoted
-from agentv.extensions.agents.assertions.calls import called, in_any_order, in_order, is_tool, no_calls, share_of
+from agentv.extensions.agents.assertions.calls import call_names, in_any_order, in_order, is_tool, no_calls, share_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade, reaches
 from agentv.model.values.formatting import plural
@@ -73,13 +73,13 @@ class ExpectedCall(Declared):
             yield Issue(("output",), "the output is empty, so every output has it", "missing-value")
         yield from _args_issues(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
 
-    def is_made_by(self, call: ToolCall, otherwise: ArgsMatch | tuple[str, ...]) -> bool:
-        """Whether a call is the expected one; without `args_match`, arguments are compared as `otherwise` says."""
+    def is_met_by(self, call: ToolCall, args_match: ArgsMatch | tuple[str, ...]) -> bool:
+        """Whether a call is the expected one; `args_match` applies unless this expectation has its own."""
         if not is_tool(self.tool, call):
             return False
         if self.args is None or not isinstance(self.args, Mapping):
             return True
-        how = otherwise if self.args_match is None else self.args_match
+        how = args_match if self.args_match is None else self.args_match
         if isinstance(how, tuple):
             return all(_same_at(path, self.args, call.arguments) for path in how)
         return _COMPARISONS[how](self.args, call.arguments)
@@ -153,13 +153,13 @@ class ToolTrajectory(DeclaredAssertion):
         if calls is None:
             return no_calls(context)
         if self.mode == "subset":
-            return share_of(self._only(calls))
+            return share_of(self._check_allowed(calls))
         checks = []
         for tool, least in (self.minimums or {}).items():
             number = sum(is_tool(tool, call) for call in calls)
             passed, evidence = number >= least, f"called {_times(number)}"
             checks.append(Check(f"calls {quoted(tool)} {_times(least)} or more", passed, evidence))
-        found = self._found(calls)
+        found = self._matches(calls)
         for expected, place in zip(self.expected or (), found, strict=True):
             checks.append(_found_check(expected, place, calls))
             if place is None:
@@ -168,31 +168,31 @@ class ToolTrajectory(DeclaredAssertion):
                 if isinstance(check, Grade):
                     return check
                 checks += [check] if check is not None else []
-        return self._exactly(checks, calls) if self.mode == "exact" else share_of(checks)
+        return self._grade_exact(checks, calls) if self.mode == "exact" else share_of(checks)
 
-    def _exactly(self, checks: list[Check], calls: Sequence[ToolCall]) -> Grade:
+    def _grade_exact(self, checks: list[Check], calls: Sequence[ToolCall]) -> Grade:
         """The grade for `mode: exact`. A superfluous call counts as much as a missing one."""
         expected = len(self.expected or ())
         right, wanted = sum(check.passed for check in checks), len(checks) + max(0, len(calls) - expected)
-        number = Check(f"makes {plural(expected, 'call')}", len(calls) == expected, called(calls))
+        number = Check(f"makes {plural(expected, 'call')}", len(calls) == expected, call_names(calls))
         passed = number.passed and right == len(checks)
         return Grade(round(right / wanted, PLACES) if wanted else 1.0, passed, (*checks, number))
 
-    def _found(self, calls: Sequence[ToolCall]) -> list[int | None]:
+    def _matches(self, calls: Sequence[ToolCall]) -> list[int | None]:
         """For each expected call, the index of its match, or None."""
-        fitting = [[one.is_made_by(call, self.args_match) for call in calls] for one in self.expected or ()]
+        fitting = [[one.is_met_by(call, self.args_match) for call in calls] for one in self.expected or ()]
         if self.mode == "exact":
             return [place if place < len(calls) and row[place] else None for place, row in enumerate(fitting)]
         return in_order(fitting) if self.mode == "in_order" else in_any_order(fitting)
 
-    def _only(self, calls: Sequence[ToolCall]) -> list[Check]:
+    def _check_allowed(self, calls: Sequence[ToolCall]) -> list[Check]:
         """Check that each call is an allowed one. These may be made any number of times."""
         allowed = self.expected or ()
         checks = []
         for place, call in enumerate(calls, 1):
-            is_allowed = any(one.is_made_by(call, self.args_match) for one in allowed)
+            is_allowed = any(one.is_met_by(call, self.args_match) for one in allowed)
             checks.append(Check(f"call {place} is allowed", is_allowed, _shown(call)))
-        return checks or [Check("every call is allowed", True, called(calls))]
+        return checks or [Check("every call is allowed", True, call_names(calls))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class ToolCallF1(DeclaredAssertion):
         made = {next((name for name in wanted if is_tool(name, call)), call.name) for call in context.tool_calls}
         score = round(2 * len(made & wanted.keys()) / (len(made) + len(wanted)), PLACES)
         passed = reaches(score, self.threshold)
-        evidence = f"F1 {score:.4g}, threshold {self.threshold:g}; {called(context.tool_calls)}"
+        evidence = f"F1 {score:.4g}, threshold {self.threshold:g}; {call_names(context.tool_calls)}"
         check = Check(f"calls {listed(self._wanted)} and no other tool", passed, excerpt(evidence))
         return Grade(score, passed, (check,), has_own_threshold=True, needs=self.threshold)
 
@@ -247,7 +247,7 @@ def _among(few: JsonObject, many: JsonObject) -> bool:
 
 
 _COMPARISONS: Mapping[ArgsMatch, Callable[[JsonObject, JsonObject], bool]] = {
-    "exact": lambda expected, found: next(differences(expected, found), None) is None,
+    "exact": same,
     "superset": _among,
     "subset": lambda expected, found: _among(found, expected),
     "ignore": lambda _expected, _found: True,
@@ -262,7 +262,7 @@ def _found_check(expected: ExpectedCall, place: int | None, calls: Sequence[Tool
     others = [call for call in calls if is_tool(expected.tool, call)]
     if others and isinstance(expected.args, Mapping):
         return Check(f"calls {expected}", False, excerpt(f"found {_shown(others[0])}"))
-    return Check(f"calls {expected}", False, called(calls))
+    return Check(f"calls {expected}", False, call_names(calls))
 
 
 def _duration_check(expected: ExpectedCall, call: ToolCall) -> Check | Grade | None:
@@ -393,9 +393,6 @@ class Turns(_Counted):
         return "turn", trace.turns, []
 
 
-MOST_DIFFERENCES = 5
-
-
 @dataclass(frozen=True, slots=True)
 class ToolState(DeclaredAssertion):
     """The state that the functions of a scripted MCP server kept is as expected, or as the solution leaves it."""
@@ -474,5 +471,5 @@ def _compared(state: Json, path: str | None, expected: Json, mode: str, what: st
     text = f"{path or 'the state'} {verb} {what}"
     if isinstance(found, Missing):
         return Grade.of(False, text, excerpt(found.message))
-    wrong = tuple(islice(differences(expected, found, subset=mode == "subset"), MOST_DIFFERENCES))
+    wrong = first_differences(expected, found, subset=mode == "subset")
     return Grade.of(not wrong, text, excerpt("; ".join(wrong)) if wrong else f"found {shown(found)}")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from agentv.assertions.comparing import differences, same
 from agentv.assertions.evidence import excerpt, listed, quoted
-from agentv.extensions.agents.assertions.calls import all_or_nothing, called, fits, fits_call, in_order, no_calls
+from agentv.extensions.agents.assertions.calls import all_or_nothing, call_names, fits, fits_call, in_order, no_calls
 from agentv.extensions.agents.assertions.skills import used_skills
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
@@ -95,7 +95,7 @@ class _Used(DeclaredAssertion):
     def _names(self) -> tuple[str, ...]:
         return (self.value,) if isinstance(self.value, str) else self.value if isinstance(self.value, tuple) else ()
 
-    def _judged(self, verb: str, number_of: Callable[[str], int], evidence: str) -> Grade:
+    def _grade_names(self, verb: str, number_of: Callable[[str], int], evidence: str) -> Grade:
         """Grade with a check per name, or with one check for all names if `match` is `any`."""
         if isinstance(self.value, Counted):
             return all_or_nothing([self.value.check(verb, number_of(self.value.name), evidence)])
@@ -114,7 +114,7 @@ class ToolUsed(_Used):
         calls = context.tool_calls
         if calls is None:
             return no_calls(context)
-        return self._judged("calls", lambda name: sum(fits_call(name, call) for call in calls), called(calls))
+        return self._grade_names("calls", lambda name: sum(fits_call(name, call) for call in calls), call_names(calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class SkillUsed(_Used):
             message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
             return Grade.errored("no-data", message)
         evidence = excerpt(f"used: {', '.join(used)}" if used else "no skill was used")
-        grade = self._judged("uses the skill", lambda name: sum(fits(name, one) for one in used), evidence)
+        grade = self._grade_names("uses the skill", lambda name: sum(fits(name, one) for one in used), evidence)
         return grade if self.should_trigger else grade.negated()
 
 
@@ -182,10 +182,10 @@ class ToolSequence(DeclaredAssertion):
             found = in_order(fitting)
         checks = []
         for step, (name, place) in enumerate(zip(self._names, found, strict=True), 1):
-            evidence = called(calls) if place is None else _at(place)
+            evidence = call_names(calls) if place is None else _call_label(place)
             checks.append(Check(f"calls {quoted(name)} as step {step}", place is not None, evidence))
         if exact:
-            checks.append(Check(f"makes {len(found)} calls and no more", len(calls) <= len(found), called(calls)))
+            checks.append(Check(f"makes {len(found)} calls and no more", len(calls) <= len(found), call_names(calls)))
         return all_or_nothing(checks)
 
     @property
@@ -255,9 +255,9 @@ class ToolArgsMatch(DeclaredAssertion):
                 continue
             difference = wanted.differs(call)
             if difference is None:
-                return Grade.of(True, text, _at(place))
-            wrong = wrong or f"{_at(place)}: {difference}"
-        return Grade.of(False, text, excerpt(wrong or called(calls)))
+                return Grade.of(True, text, _call_label(place))
+            wrong = wrong or f"{_call_label(place)}: {difference}"
+        return Grade.of(False, text, excerpt(wrong or call_names(calls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +309,9 @@ class StepCount(DeclaredAssertion):
         passed = (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
         kind = f" of type {bounds.type}" if bounds.type else ""
         what = f"calls {quoted(bounds.name)}" if bounds.name else f"takes a step{kind}"
-        evidence = excerpt(f"{number}; {called(calls)}")
+        evidence = excerpt(f"{number}; {call_names(calls)}")
         return Grade.of(passed, f"{what} {_bounds(bounds.min, bounds.max)}", evidence)
 
 
-def _at(place: int) -> str:
+def _call_label(place: int) -> str:
     return f"call {place + 1}"

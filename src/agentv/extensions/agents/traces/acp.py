@@ -21,10 +21,10 @@ from agentv.extensions.agents.traces.values import (
     mapping,
     number,
     records_of,
-    sound_parents,
     string,
     text_of,
     tokens_of,
+    with_valid_parents,
 )
 from agentv.model.values.json_text import compact
 from agentv.model.values.message import Role
@@ -36,7 +36,7 @@ from agentv.model.values.values import JsonObject, lazy_pattern
 
 NATIVE_NAME = "acp.jsonl"
 
-_OF_THE_AGENT = frozenset({"initialize", "authenticate", "session/new", "session/load", "session/prompt"})
+_AGENT_REQUESTS = frozenset({"initialize", "authenticate", "session/new", "session/load", "session/prompt"})
 """Requests that the agent answers; it sends the others."""
 
 
@@ -59,12 +59,12 @@ class AcpReader:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._steps = AcpSteps()
-        self._asked: dict[str, JsonObject] = {}
+        self._permission_requests: dict[str, JsonObject] = {}
         self._about: dict[str, str] = {"agent": "", "agent_version": "", "session_id": ""}
         self._started: float | None = None
-        self._requests: dict[str, list[str]] = {}
+        self._methods: dict[str, list[str]] = {}
         self._error = ""
-        self._waits = False
+        self._is_waiting = False
         self._calls_before = 0
         self._stop_reason = ""
 
@@ -75,7 +75,7 @@ class AcpReader:
         self._set_time(row, message)
         method = string(message.get("method"))
         if method and "id" in message:
-            self._requests.setdefault(repr(message["id"]), []).append(method)
+            self._methods.setdefault(repr(message["id"]), []).append(method)
         params = mapping(message.get("params"))
         if method == "session/update" or "update" in message or "sessionUpdate" in message:
             fields = mapping(first({**message, **params}, "update") or message)
@@ -86,14 +86,14 @@ class AcpReader:
         elif method == "session/request_permission":
             self._set_session(params)
             self._steps.call(mapping(params.get("toolCall")))
-            self._asked[repr(message.get("id"))] = params
+            self._permission_requests[repr(message.get("id"))] = params
         elif method == "session/prompt":
             self._set_session(params)
             self._steps.say("user", text_of(params.get("prompt")))
-            self._waits, self._stop_reason, self._error = True, "", ""
+            self._is_waiting, self._stop_reason, self._error = True, "", ""
             self._calls_before = len(self._steps.calls)
         elif method == "initialize":
-            self._waits = True
+            self._is_waiting = True
         elif not method and ("result" in message or "error" in message):
             self._response(message)
         elif not method:
@@ -104,11 +104,11 @@ class AcpReader:
         if not self._steps.parts:
             why = f": {self._problems}" if self._problems else ""
             return Failure("bad-trace", f"the stream has no session update of the Agent Client Protocol{why}")
-        if self._waits:
+        if self._is_waiting:
             self._problems.note_unfinished("stream")
         steps = self._steps.steps(cancelled=self._stop_reason == "cancelled")
         return Trace(
-            sound_parents(steps, self._problems),
+            with_valid_parents(steps, self._problems),
             source="acp",
             agent=self._about["agent"],
             agent_version=self._about["agent_version"],
@@ -134,8 +134,8 @@ class AcpReader:
     def _set_session(self, params: JsonObject) -> None:
         self._about["session_id"] = self._about["session_id"] or string(params.get("sessionId"))
 
-    def _permission_told(self, key: str, outcome: JsonObject) -> None:
-        params = self._asked.pop(key, None)
+    def _add_permission(self, key: str, outcome: JsonObject) -> None:
+        params = self._permission_requests.pop(key, None)
         if params is None:
             return
         option = string(outcome.get("optionId"))
@@ -148,28 +148,28 @@ class AcpReader:
 
     def _response(self, message: JsonObject) -> None:
         result, error = mapping(message.get("result")), mapping(message.get("error"))
-        asked = self._requests.get(repr(message.get("id")), [])
+        asked = self._methods.get(repr(message.get("id")), [])
         method = asked.pop() if asked else "session/prompt"
         if error:
-            if method not in _OF_THE_AGENT:
+            if method not in _AGENT_REQUESTS:
                 return  # the client has no such file or terminal, and the agent continues
             said = string(error.get("message")) or "the agent answered with an error"
             self._steps.parts.append(UsageStep(error=said, started_ms=self._steps.now_ms))
-            self._waits, self._stop_reason, self._error = False, "error", said
+            self._is_waiting, self._stop_reason, self._error = False, "error", said
         elif "outcome" in result:
-            self._permission_told(repr(message.get("id")), mapping(result["outcome"]))
+            self._add_permission(repr(message.get("id")), mapping(result["outcome"]))
         elif "stopReason" in result:
-            self._ended(result)
+            self._end_turn(result)
         elif "protocolVersion" in result:
             about = mapping(first(result, "agentInfo", "info"))
             self._about["agent"], self._about["agent_version"] = string(about.get("name")), string(about.get("version"))
-            self._waits = True
+            self._is_waiting = True
         else:
             self._set_session(result)
 
-    def _ended(self, fields: JsonObject) -> None:
+    def _end_turn(self, fields: JsonObject) -> None:
         self._stop_reason = string(fields.get("stopReason")) or self._stop_reason
-        self._waits, steps = False, self._steps
+        self._is_waiting, steps = False, self._steps
         reported = tokens_of(first({**mapping(fields.get("_meta")), **fields}, "usage"))
         called = len(steps.calls) > self._calls_before
         tokens = usage_of_turn(self._about["agent"], reported, called_tools=called)
@@ -225,7 +225,8 @@ def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str
     of_id = _ID_WITH_NAME.fullmatch(identity)
     first_words = (title.partition(" ")[0].rstrip(":") for title in titles)
     words = (named,) if named else (of_id[1] if of_id is not None else "", *first_words)
-    known = [(canonical_name(word), word) for word in words if word and _is_known(word)]
+    names = [(canonical_name(word), word) for word in words if word]
+    known = [(name, word) for name, word in names if name != word or word in TOOLS]
     title = named or next(iter(titles), "")
     of_kind = _NAMES_OF_KINDS.get(kind)
     if of_kind is not None:
@@ -239,10 +240,6 @@ def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str
         return canonical_name(title), title
     name = kind if kind in _THOUGHTS else title or kind or "tool"
     return name, title or name
-
-
-def _is_known(word: str) -> bool:
-    return canonical_name(word) != word or word in TOOLS
 
 
 def _mcp_name(titles: tuple[str, ...], given: Mapping[str, Any]) -> str:

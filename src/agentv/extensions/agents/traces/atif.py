@@ -18,10 +18,10 @@ from agentv.extensions.agents.traces.values import (
     items,
     mapping,
     number,
-    sound_parents,
     string,
     text_of,
     tokens_of,
+    with_valid_parents,
 )
 from agentv.model.values.json_text import compact, parse
 from agentv.model.values.message import Role
@@ -69,7 +69,7 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
     costs = [step.cost_usd for step in reader.steps if isinstance(step, UsageStep)]
     steps = reader.with_totals(metrics)
     return Trace(
-        sound_parents(steps, reader.problems),
+        with_valid_parents(steps, reader.problems),
         source="atif",
         agent=string(agent.get("name")),
         agent_version=string(agent.get("version")),

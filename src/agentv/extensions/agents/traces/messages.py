@@ -74,14 +74,14 @@ _RETRY = "retry-prompt"
 _RESULTS = frozenset(
     {"tool_call_response", "tool_result", "mcp_tool_result", "tool-return", "builtin-tool-return", _RETRY}
 )
-_THOUGHTS = frozenset({"reasoning", "thinking"})
+_REASONING = frozenset({"reasoning", "thinking"})
 _FAILED = frozenset({"error", "failed", "retried", "denied", "interrupted"})
 
 _HIDDEN_ERROR = "An error occurred while running the tool"
 """Prefix of the result of a tool that raised in the OpenAI Agents SDK, and the only sign of the error."""
 
 
-class SpokenResult(Struct, frozen=True):
+class ParsedResult(Struct, frozen=True):
     """The result of a tool call. Without a call's id, it belongs to the first open call, of its name if it has one."""
 
     call: str
@@ -90,20 +90,20 @@ class SpokenResult(Struct, frozen=True):
     name: str = ""
 
 
-class Spoken(Struct, frozen=True):
+class ParsedMessage(Struct, frozen=True):
     """A message to or from a model, with the tool calls that it requests. Its `results` precede it."""
 
     role: Role
     text: str = ""
     reasoning: str = ""
     calls: tuple[ToolCallStep, ...] = ()
-    results: tuple[SpokenResult, ...] = ()
+    results: tuple[ParsedResult, ...] = ()
     tokens: TokenUsage | None = None
     model: str | None = None
     cost_usd: float | None = None
 
 
-def messages_in(value: Any, default: Role | None = None, problems: Problems | None = None) -> Iterator[Spoken]:
+def messages_in(value: Any, default: Role | None = None, problems: Problems | None = None) -> Iterator[ParsedMessage]:
     """Yield the messages in a value: a message or a list of them, either of which may be JSON text, or plain text.
 
     Args:
@@ -116,9 +116,9 @@ def messages_in(value: Any, default: Role | None = None, problems: Problems | No
     for place, row in enumerate([found] if isinstance(found, Mapping | str) else items(found), 1):
         where = f"message {place}"
         if isinstance(row, str) and default is not None:
-            yield Spoken(default, row)
+            yield ParsedMessage(default, row)
         elif isinstance(row, list | tuple) and len(row) == 2 and string(row[0]) in _ROLES:  # LangChain's ("user", "hi")
-            yield Spoken(_ROLES[row[0]], text_of(row[1]))
+            yield ParsedMessage(_ROLES[row[0]], text_of(row[1]))
         elif isinstance(row, Mapping):
             yield from _message(_unwrapped(row), default, where, notes)
         else:
@@ -134,27 +134,27 @@ def _unwrapped(row: JsonObject) -> JsonObject:
     return {**row, **content} if isinstance(content, Mapping) and "parts" in content else row
 
 
-def _message(row: JsonObject, default: Role | None, where: str, problems: Problems) -> Iterator[Spoken]:
+def _message(row: JsonObject, default: Role | None, where: str, problems: Problems) -> Iterator[ParsedMessage]:
     kind = string(row.get("type"))
     if kind in _CALL_ITEMS:
         call = _call(row, _CALL_ITEMS[kind], problems)
         if call is not None:
-            yield Spoken("assistant", calls=(call,))
+            yield ParsedMessage("assistant", calls=(call,))
         return
     if kind.endswith("_call_output"):
-        yield Spoken("tool", results=(_result(row),))
+        yield ParsedMessage("tool", results=(_result(row),))
         return
     if kind == "reasoning":
         thought = text_of(first(row, "summary", "content"))
         if thought:
-            yield Spoken("assistant", reasoning=thought)
+            yield ParsedMessage("assistant", reasoning=thought)
         return
     named = (_lower(row, key) for key in ("role", "type", "kind"))
     role = next((_ROLES[one] for one in named if one in _ROLES), default)
     if role is None:
         problems.note(f"{where} has no known role and no known type")
     else:
-        yield from _said(role, row, problems)
+        yield from _chat_messages(role, row, problems)
 
 
 class _Parts:
@@ -164,7 +164,7 @@ class _Parts:
         self.texts: dict[Role, list[Any]] = {}
         self.calls: list[Any] = []
         self.thoughts: list[str] = []
-        self.results: list[SpokenResult] = []
+        self.results: list[ParsedResult] = []
 
     def add(self, part: Any, role: Role) -> None:
         """Add a part of a message that has this role."""
@@ -178,13 +178,13 @@ class _Parts:
             self.results.append(_result(mapping(result)))
         elif kind in _RESULTS and (kind != _RETRY or block.get("tool_name")):
             self.results.append(_result(block, failed=kind == _RETRY))
-        elif kind in _THOUGHTS or block.get("thought") is True:
+        elif kind in _REASONING or block.get("thought") is True:
             self.thoughts.append(text_of(first(block, "thinking", "content", "text")))
         else:
             self.texts.setdefault(_ROLES.get(kind, role), []).append(part)
 
 
-def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
+def _chat_messages(role: Role, row: JsonObject, problems: Problems) -> Iterator[ParsedMessage]:
     content = as_json(first(row, "parts", "content", "text"))
     found = _Parts()
     if row.get("kind") == "request" and row.get("instructions"):
@@ -192,7 +192,7 @@ def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
     for part in items(content) or [content]:
         found.add(part, role)
     if found.results or role == "tool":
-        yield Spoken("tool", results=tuple(found.results or [_result(row)]))
+        yield ParsedMessage("tool", results=tuple(found.results or [_result(row)]))
     if role == "tool":
         return
     single = first(row, "function_call", "functionCall")
@@ -202,8 +202,8 @@ def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
     about = {**mapping(row.get("response_metadata")), **row}
     *others, (last, text) = [(one, text_of(said)) for one, said in found.texts.items()] or [(role, "")]
     for other, words in others:
-        yield Spoken(other, words)
-    spoken = Spoken(
+        yield ParsedMessage(other, words)
+    spoken = ParsedMessage(
         last,
         text,
         string(first(row, "reasoning_content", "reasoning")) or "\n".join(filter(None, found.thoughts)),
@@ -241,15 +241,15 @@ def _call(call: Any, named: str, problems: Problems) -> ToolCallStep | None:
     )
 
 
-def _result(row: JsonObject, *, failed: bool = False) -> SpokenResult:
+def _result(row: JsonObject, *, failed: bool = False) -> ParsedResult:
     value = first(row, "content", "output", "response", "result", "parts")
-    says = [row.get(key) is True for key in ("is_error", "isError")]
-    says += [_lower(row, key) in _FAILED for key in ("status", "outcome")]
+    flags = [row.get(key) is True for key in ("is_error", "isError")]
+    flags += [_lower(row, key) in _FAILED for key in ("status", "outcome")]
     hidden = isinstance(value, str) and value.startswith(_HIDDEN_ERROR)
     if isinstance(value, Mapping) and value.keys() == {"error"}:  # the form of errors in Gemini's API
         value, failed = value["error"], True
     identity = string(first(row, "tool_call_id", "tool_use_id", "call_id", "id"))
-    return SpokenResult(identity, value, failed or hidden or any(says), string(first(row, "name", "tool_name")))
+    return ParsedResult(identity, value, failed or hidden or any(flags), string(first(row, "name", "tool_name")))
 
 
 def _lower(row: JsonObject, key: str) -> str:
@@ -288,7 +288,7 @@ class Conversation:
         self._open: dict[int, ToolCallStep] = {}
         self._system = ""
 
-    def add(self, said: Spoken) -> None:
+    def add(self, said: ParsedMessage) -> None:
         """Add a message with its calls and results."""
         for result in said.results:
             self._result(result)
@@ -304,7 +304,7 @@ class Conversation:
                 self._open[len(self.steps)] = call
             self.steps.append(call)
 
-    def _result(self, result: SpokenResult) -> None:
+    def _result(self, result: ParsedResult) -> None:
         for place, step in self._open.items():
             is_named = bool(result.call) or not result.name or step.native_name == result.name
             if is_named and (step.id == result.call or not (result.call and step.id)):
@@ -314,7 +314,7 @@ class Conversation:
         self.problems.note("a tool's result belongs to no call")
 
 
-def with_result(step: ToolCallStep, result: SpokenResult) -> ToolCallStep:
+def with_result(step: ToolCallStep, result: ParsedResult) -> ToolCallStep:
     """Return a tool call with its result as text."""
     value = result.value
     said = compact(value) if isinstance(value, Mapping) and "type" not in value else text_of(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.messages import Spoken, messages_in, with_result
+from agentv.extensions.agents.traces.messages import ParsedMessage, messages_in, with_result
 from agentv.extensions.agents.traces.otlp_spans import (
     AGENTS,
     MODEL_CALLS,
@@ -30,9 +30,9 @@ from agentv.extensions.agents.traces.values import (
     items,
     mapping,
     number,
-    sound_parents,
     string,
     tokens_of,
+    with_valid_parents,
 )
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
@@ -91,32 +91,32 @@ def _conversations(groups: Iterable[list[OtelSpan]]) -> list[list[OtelSpan]]:
             found.append(group)
             continue
         calls = sorted(filter(operation_of, group), key=lambda span: span.started_ms or 0.0)
-        given = _keys(given_and_said(calls[0])[0])
+        given = _conversation_key(_prompt_and_answer(calls[0])[0])
         before = next((end for length in range(len(given), 0, -1) if (end := ends.pop(given[:length], None))), None)
         if before is None:
             before = group
             found.append(group)
         else:
             before += group
-        asked, said = given_and_said(calls[-1])
-        ends[_keys([*asked, *said])] = before
+        asked, said = _prompt_and_answer(calls[-1])
+        ends[_conversation_key([*asked, *said])] = before
     return found
 
 
-def _keys(messages: Iterable[Spoken]) -> tuple[Any, ...]:
+def _conversation_key(messages: Iterable[ParsedMessage]) -> tuple[Any, ...]:
     """A comparable key of messages, without tool results, whose format may vary between calls."""
     said = ((one.role, one.text, tuple(call.id for call in one.calls)) for one in messages if one.role != "tool")
     return tuple(said)
 
 
-def given_and_said(span: OtelSpan) -> tuple[list[Spoken], list[Spoken]]:
+def _prompt_and_answer(span: OtelSpan) -> tuple[list[ParsedMessage], list[ParsedMessage]]:
     """Return the messages that a model was given, and those that it answered with.
 
     The current conventions have both as attributes of the span or of an event. Up to version 1.36, each message was an
     event; in even earlier versions, one event held the whole prompt and another the answer.
     """
-    given: list[Spoken] = []
-    said: list[Spoken] = []
+    given: list[ParsedMessage] = []
+    said: list[ParsedMessage] = []
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
         system = as_json(holder.get("gen_ai.system_instructions"))
         given += messages_in([{"role": "system", "content": system}] if system else None)
@@ -149,18 +149,18 @@ class _Reader:
         known = [span.started_ms for span in spans if span.started_ms is not None]
         self._start = min(known, default=0.0)
         self._spans = sorted(spans, key=self._order)
-        self._top: dict[str, OtelSpan] = {}
-        self._above: dict[str, OtelSpan | None] = {}
+        self._roots: dict[str, OtelSpan] = {}
+        self._ancestors: dict[str, OtelSpan | None] = {}
         for span in spans:
             self._place(span)
         self._repeated = self._repeated_spans()
-        self._called = {_call_id(span) for span in spans if operation_of(span) in TOOLS}
-        self._inside: dict[str, str | None] = {}
-        self._asked: dict[str, list[tuple[int, ToolCallStep]]] = {}
-        self._wanted: dict[str, ToolCallStep] = {}
+        self._executed_ids = {_call_id(span) for span in spans if operation_of(span) in TOOLS}
+        self._containing_calls: dict[str, str | None] = {}
+        self._calls_by_name: dict[str, list[tuple[int, ToolCallStep]]] = {}
+        self._calls_by_id: dict[str, ToolCallStep] = {}
         self._steps: list[Step | None] = []
         self._places: dict[str, int] = {}
-        self._heard: Counter[tuple[str | None, str, str]] = Counter()
+        self._prompt_counts: Counter[tuple[str | None, str, str]] = Counter()
         missing = {span.parent for span in spans if span.parent and span.parent not in self._by_id}
         if len(missing) > 1:
             self._problems.note(f"the parents of {len(missing)} spans are missing")
@@ -173,18 +173,18 @@ class _Reader:
         """Find the root of a span, and its nearest ancestor that is about generative AI."""
         path: dict[str, OtelSpan] = {}
         at: OtelSpan | None = span
-        while at is not None and at.id not in self._top and at.id not in path:
+        while at is not None and at.id not in self._roots and at.id not in path:
             path[at.id] = at
             at = self._by_id.get(at.parent)
         if at is not None and at.id in path:
             self._problems.note("spans are each other's parents")
         for one in reversed(path.values()):
             above = self._by_id.get(one.parent)
-            if above is None or above.id not in self._top:
-                self._top[one.id], self._above[one.id] = one, None
+            if above is None or above.id not in self._roots:
+                self._roots[one.id], self._ancestors[one.id] = one, None
             else:
-                self._top[one.id] = self._top[above.id]
-                self._above[one.id] = above if operation_of(above) else self._above[above.id]
+                self._roots[one.id] = self._roots[above.id]
+                self._ancestors[one.id] = above if operation_of(above) else self._ancestors[above.id]
 
     def trace(self) -> Trace:
         """Build the trace."""
@@ -210,9 +210,9 @@ class _Reader:
         if not error and main and isinstance(main[-1], MessageStep) and main[-1].role == "user":  # no model answered
             self._problems.note_unfinished("trace")
         return Trace(
-            sound_parents(steps, self._problems),
+            with_valid_parents(steps, self._problems),
             source="otlp",
-            agent=_agent_name(root) or service or self._top[root.id].name,
+            agent=_agent_name(root) or service or self._roots[root.id].name,
             agent_version=string(first(about, "gen_ai.agent.version", "service.version")),
             session_id=string(about.get("gen_ai.conversation.id")) or root.trace_id,
             stop_reason=string(about.get("agentv.stop_reason")) or ended_by,
@@ -220,7 +220,7 @@ class _Reader:
             session_cost_usd=number(about.get("agentv.session_cost_usd")),
             duration_ms=round(max(ended) - self._start, 3) if ended else None,
             partial=str(self._problems),
-            metadata={key: value for key, value in about.items() if key in _OF_AGENTV},
+            metadata={key: value for key, value in about.items() if key in _METADATA_KEYS},
         )
 
     def _root(self) -> OtelSpan:
@@ -233,7 +233,7 @@ class _Reader:
         """The error that ended the session: of its last root span, or of the last agent that no other called."""
         working = [span for span in self._spans if operation_of(span)]
         agents = [span for span in working if operation_of(span) in AGENTS and self._caller(span) is None]
-        ends = [*(self._top[span.id] for span in working[-1:]), *agents[-1:]]
+        ends = [*(self._roots[span.id] for span in working[-1:]), *agents[-1:]]
         return next((span.error for span in ends if span.error), "")
 
     def _repeated_spans(self) -> set[str]:
@@ -241,7 +241,7 @@ class _Reader:
         found: set[str] = set()
         seen: set[tuple[str, str]] = set()
         for span in self._spans:
-            operation, above = operation_of(span), self._above[span.id]
+            operation, above = operation_of(span), self._ancestors[span.id]
             if above is not None and {operation, operation_of(above)} <= MODEL_CALLS:
                 found.add(above.id if _is_counted(span) and not _is_counted(above) else span.id)
             elif above is not None and {operation, operation_of(above)} <= TOOLS and _is_same(span, above):
@@ -257,25 +257,25 @@ class _Reader:
     def _parent(self, span: OtelSpan) -> str | None:
         """The id of the tool call or sub-agent that contains a span, or None."""
         passed: list[OtelSpan] = []
-        at = self._above[span.id]
-        while at is not None and at.id not in self._inside:
+        at = self._ancestors[span.id]
+        while at is not None and at.id not in self._containing_calls:
             passed.append(at)
-            at = self._above[at.id]
-        found = None if at is None else self._inside[at.id]
+            at = self._ancestors[at.id]
+        found = None if at is None else self._containing_calls[at.id]
         for one in reversed(passed):
             operation = operation_of(one)
             if operation in TOOLS and one.id not in self._repeated:
                 found = _call_id(one)
             elif operation in AGENTS and self._is_subagent(one):
                 found = one.id
-            self._inside[one.id] = found
+            self._containing_calls[one.id] = found
         return found
 
     def _caller(self, span: OtelSpan) -> OtelSpan | None:
         """The span of the agent or tool that contains a span, or None."""
-        above = self._above[span.id]
+        above = self._ancestors[span.id]
         while above is not None and operation_of(above) in MODEL_CALLS:
-            above = self._above[above.id]
+            above = self._ancestors[above.id]
         return above
 
     def _is_subagent(self, span: OtelSpan) -> bool:
@@ -286,7 +286,7 @@ class _Reader:
         own, other = _agent_name(span), _agent_name(above)
         return bool(own and other) and own != other
 
-    def _at(self, span: OtelSpan) -> tuple[float | None, float | None]:
+    def _times(self, span: OtelSpan) -> tuple[float | None, float | None]:
         """The start of a span, relative to the trace's, and its duration, both in milliseconds; None if unknown."""
         if span.started_ms is None:
             return None, None
@@ -294,10 +294,10 @@ class _Reader:
         return round(span.started_ms - self._start, 3), took
 
     def _agent(self, span: OtelSpan) -> None:
-        self._hear(span, given_and_said(span)[0])
+        self._add_prompt(span, _prompt_and_answer(span)[0])
         if not self._is_subagent(span):
             return
-        started, took = self._at(span)
+        started, took = self._times(span)
         name = _agent_name(span)
         ended: ToolStatus = "failed" if span.error else "completed"
         self._steps.append(
@@ -315,9 +315,9 @@ class _Reader:
         )
 
     def _model_call(self, span: OtelSpan) -> None:
-        given, said = given_and_said(span)
-        self._hear(span, given)
-        started, took = self._at(span)
+        given, said = _prompt_and_answer(span)
+        self._add_prompt(span, given)
+        started, took = self._times(span)
         about = span.attributes
         counts = {key: about.get(f"gen_ai.usage.{name}") for key, name in _COUNTS.items()}
         model = string(first(about, "gen_ai.response.model", "gen_ai.request.model")) or None
@@ -327,12 +327,12 @@ class _Reader:
             tokens, error = tokens_of(counts), span.error or None
             self._steps.append(UsageStep(model, tokens, cost, started, took, error, parent, _evidence(about)))
         for one in said:
-            self._say(one, span, parent)
+            self._add_answer(one, span, parent)
 
-    def _hear(self, span: OtelSpan, given: Sequence[Spoken]) -> None:
+    def _add_prompt(self, span: OtelSpan, given: Sequence[ParsedMessage]) -> None:
         """Add the messages that a model was given, each once, since every call repeats the conversation."""
         parent = self._parent(span)
-        started, _ = self._at(span)
+        started, _ = self._times(span)
         counted: Counter[tuple[str | None, str, str]] = Counter()
         for one in given:
             for result in one.results:
@@ -343,36 +343,36 @@ class _Reader:
             if one.role in {"system", "user"}:
                 key = (parent, one.role, one.text)
                 counted[key] += 1
-                if counted[key] > self._heard[key]:
-                    self._heard[key] += 1
+                if counted[key] > self._prompt_counts[key]:
+                    self._prompt_counts[key] += 1
                     self._steps.append(MessageStep(one.role, one.text, None, started, parent))
 
-    def _say(self, one: Spoken, span: OtelSpan, parent: str | None) -> None:
-        started, took = self._at(span)
+    def _add_answer(self, one: ParsedMessage, span: OtelSpan, parent: str | None) -> None:
+        started, took = self._times(span)
         at = None if started is None else round(started + (took or 0.0), 3)
         if one.text or one.reasoning:
             self._steps.append(MessageStep("assistant", one.text, one.reasoning or None, at, parent))
         for call in one.calls:
-            if call.id and call.id in self._called:
-                self._wanted[call.id] = call  # its own span has more details
+            if call.id and call.id in self._executed_ids:
+                self._calls_by_id[call.id] = call  # its own span has more details
                 continue
             if call.id and call.id in self._places:
                 continue
             self._places[call.id or ""] = len(self._steps)
-            self._asked.setdefault(call.native_name, []).append((len(self._steps), call))
+            self._calls_by_name.setdefault(call.native_name, []).append((len(self._steps), call))
             self._steps.append(replace(call, started_ms=at, parent=parent))
 
     def _tool_call(self, span: OtelSpan) -> None:
         about, identity = span.attributes, _call_id(span)
         native, arguments = string(about.get("gen_ai.tool.name")), _arguments(span)
-        asked = self._wanted.get(identity) or self._take_asked(native, arguments, exactly=identity != span.id)
+        asked = self._calls_by_id.get(identity) or self._take_call(native, arguments, exactly=identity != span.id)
         if asked is not None and (identity == span.id or not arguments or arguments.keys() == {"input"}):
             arguments = asked.arguments
         name, native = names_of_call(native, arguments)
         if asked is not None and asked.id:
             identity = asked.id
-            self._called.add(identity)
-        started, took = self._at(span)
+            self._executed_ids.add(identity)
+        started, took = self._times(span)
         self._places[identity] = len(self._steps)
         self._steps.append(
             ToolCallStep(
@@ -390,7 +390,7 @@ class _Reader:
             )
         )
 
-    def _take_asked(self, name: str, arguments: JsonObject, *, exactly: bool) -> ToolCallStep | None:
+    def _take_call(self, name: str, arguments: JsonObject, *, exactly: bool) -> ToolCallStep | None:
         """Remove and return the requested call that a span without its id executed, or None.
 
         It is a call of the same tool, with the same arguments if there is one.
@@ -400,7 +400,7 @@ class _Reader:
             arguments: arguments in the span.
             exactly: whether arguments must be equal, as for a span with another id than the model's (Google's ADK).
         """
-        named = self._asked.get(name) or []
+        named = self._calls_by_name.get(name) or []
         otherwise = None if exactly or not named else named[0]
         found = next((one for one in named if one[1].arguments == arguments), otherwise)
         if found is None:
@@ -410,7 +410,7 @@ class _Reader:
         return found[1]
 
 
-_OF_AGENTV = frozenset({"agentv.case.id", "agentv.run.id", "agentv.sample"})
+_METADATA_KEYS = frozenset({"agentv.case.id", "agentv.run.id", "agentv.sample"})
 _COUNTS: Mapping[str, str] = {
     "input": "input_tokens",
     "output": "output_tokens",

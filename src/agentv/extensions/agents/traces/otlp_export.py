@@ -71,10 +71,10 @@ class _Writer:
         self._trace_id = _digest(origin.key, 32)
         self._root = self._span_id("root")
         calls = {place: step.id for place, step in enumerate(trace.steps) if isinstance(step, ToolCallStep)}
-        self._of_calls = {one: self._span_id(f"step {place}") for place, one in calls.items() if one is not None}
+        self._call_span_ids = {one: self._span_id(f"step {place}") for place, one in calls.items() if one is not None}
         self._spans: list[dict[str, Json]] = []
         self._events: list[dict[str, Json]] = []
-        self._given: list[MessageStep] = []
+        self._prompt: list[MessageStep] = []
         self._now = 0.0
 
     def spans(self) -> list[Json]:
@@ -99,7 +99,7 @@ class _Writer:
             elif step.role == "assistant":
                 self._model(None, step, place)
             else:
-                self._given.append(step)
+                self._prompt.append(step)
             place += 1
         return [self._outermost(), *self._spans]
 
@@ -110,7 +110,7 @@ class _Writer:
             "gen_ai.agent.name": trace.agent,
             "gen_ai.agent.version": trace.agent_version,
             "gen_ai.conversation.id": trace.session_id,
-            "gen_ai.input.messages": _messages(self._given) if self._given else "",
+            "gen_ai.input.messages": _messages(self._prompt) if self._prompt else "",
             "agentv.source": trace.source,
             "agentv.stop_reason": trace.stop_reason,
             "agentv.session_cost_usd": trace.session_cost_usd,
@@ -134,13 +134,13 @@ class _Writer:
             "gen_ai.usage.output_tokens": None if tokens is None else tokens.output,
             "gen_ai.usage.cache_read.input_tokens": None if tokens is None else tokens.cached,
             "gen_ai.usage.reasoning.output_tokens": None if tokens is None else tokens.reasoning,
-            "gen_ai.input.messages": _messages(self._given) if self._given else "",
+            "gen_ai.input.messages": _messages(self._prompt) if self._prompt else "",
             "gen_ai.output.messages": _messages([said]) if said is not None else "",
             "agentv.cost_usd": None if used is None else used.cost_usd,
             "agentv.evidence": None if used is None else used.evidence,
             "agentv.message_only": True if used is None else None,
         }
-        self._given = []
+        self._prompt = []
         ended = self._now + ((None if used is None else used.duration_ms) or 0.0)
         parent, identity = None if step is None else step.parent, self._span_id(f"step {place}")
         span = self._span(identity, parent, f"chat {model}".strip(), self._now, ended, about)
@@ -170,7 +170,7 @@ class _Writer:
     def _span(
         self, identity: str, parent: str | None, name: str, started: float, ended: float, about: JsonObject
     ) -> dict[str, Json]:
-        above = {} if parent == "" else {"parentSpanId": self._of_calls.get(parent or "", self._root)}
+        above = {} if parent == "" else {"parentSpanId": self._call_span_ids.get(parent or "", self._root)}
         return {
             "traceId": self._trace_id,
             "spanId": identity,

@@ -97,13 +97,13 @@ def _from_protobuf(data: bytes) -> Any | Failure:
     return with_ids(MessageToDict(message), lambda text: base64.b64decode(text).hex())
 
 
-def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
+def with_ids(document: Any, convert: Callable[[str], str]) -> Any:
     """Return the document with its ids converted: OTLP's JSON has them in hexadecimal, protobuf's in base64."""
     if isinstance(document, list):
-        return [with_ids(one, spelled) for one in document]
+        return [with_ids(one, convert) for one in document]
     if not isinstance(document, Mapping):
         return document
-    return {key: spelled(string(one)) if key in _IDS else with_ids(one, spelled) for key, one in document.items()}
+    return {key: convert(string(one)) if key in _IDS else with_ids(one, convert) for key, one in document.items()}
 
 
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
@@ -218,8 +218,8 @@ _NAMES: Mapping[str, str] = {
 }
 """Attribute name of an earlier convention, OpenInference or pydantic-ai → current name."""
 
-_OF_AGENTS = {**_NAMES, "traceloop.entity.name": "gen_ai.agent.name"}
-_OF_TOOLS = {
+_AGENT_NAMES = {**_NAMES, "traceloop.entity.name": "gen_ai.agent.name"}
+_TOOL_NAMES = {
     **_NAMES,
     "traceloop.entity.name": "gen_ai.tool.name",
     "traceloop.entity.input": "gen_ai.tool.call.arguments",
@@ -249,7 +249,7 @@ def canonical(span: OtelSpan) -> OtelSpan:
     """Return the span with current GenAI attribute names; attributes that already have one take precedence."""
     given = span.attributes
     operation = _operation(span)
-    names = _OF_TOOLS if operation in TOOLS else _OF_AGENTS if operation in AGENTS else _NAMES
+    names = _TOOL_NAMES if operation in TOOLS else _AGENT_NAMES if operation in AGENTS else _NAMES
     found = {names[key]: value for key, value in given.items() if key in names and value is not None}
     span = replace(span, attributes={**_messages(given), **found, **given, "gen_ai.operation.name": operation})
     return _tool(span) if operation in TOOLS else span

@@ -45,7 +45,7 @@ def answer_in(value: Any, asked: str) -> TargetResponse | Failure | None:
     """
     found = attempt(lambda one: _read(one, asked), value, "target-raised", "it")
     if isinstance(found, Failure) and found.code == "target-raised":
-        message = f"{_named(value)} cannot be read by this version of agentv: {found.message}"
+        message = f"{_described(value)} cannot be read by this version of agentv: {found.message}"
         return Failure("bad-answer", message)
     return found
 
@@ -62,9 +62,9 @@ def _read(value: Any, asked: str) -> TargetResponse | Failure | None:
     rows = value if isinstance(value, list | tuple) else [value]
     if _are_messages(rows):
         return _answer(_messages(rows, asked))
-    if type(value).__module__.partition(".")[0] not in _KNOWN:
+    if type(value).__module__.partition(".")[0] not in _KNOWN_PACKAGES:
         return None
-    return Failure("bad-answer", f"{_named(value)} is not what a run returns; return the result of the run")
+    return Failure("bad-answer", f"{_described(value)} is not what a run returns; return the result of the run")
 
 
 def _answer(run: _Run) -> TargetResponse | Failure:
@@ -258,13 +258,13 @@ def _is_message(row: Any) -> bool:
     return any(all(hasattr(row, name) for name in one) for one in names)
 
 
-_KNOWN = frozenset(
+_KNOWN_PACKAGES = frozenset(
     {"pydantic_ai", "agents", "crewai", "smolagents", "langchain_core", "langgraph", "openai", "anthropic", "google"}
 )
 """Top-level packages of the known frameworks and SDKs."""
 
 
-def _named(value: Any) -> str:
+def _described(value: Any) -> str:
     """The class of an object with its package and version, such as `RunResult of openai-agents 0.5.1`."""
     from importlib.metadata import packages_distributions, version
 

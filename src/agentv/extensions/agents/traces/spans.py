@@ -68,7 +68,7 @@ class SpanRecording:
         from opentelemetry import context
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-        _listen()
+        _attach_collector()
         _recordings[self.trace_id] = self
         above = SpanContext(self.trace_id, secrets.randbits(64) | 1, is_remote=True, trace_flags=TraceFlags(1))
         self._token = context.attach(set_span_in_context(NonRecordingSpan(above), context.Context()))
@@ -105,21 +105,21 @@ class SpanRecording:
 _recordings: dict[int, SpanRecording] = {}
 """Trace id → recording of a running call."""
 
-_heard: set[int] = set()
+_collected_providers: set[int] = set()
 _lock = Lock()
 
 
-def _listen() -> None:
+def _attach_collector() -> None:
     """Attach a collector to the process's tracer provider: the user's, or one created here."""
     from opentelemetry import trace
 
     with _lock:
-        if not _heard:
+        if not _collected_providers:
             for name, value in CONTENT.items():
                 os.environ.setdefault(name, value)
             _instrument()
         provider: Any = trace.get_tracer_provider()
-        if id(provider) in _heard:
+        if id(provider) in _collected_providers:
             return
         from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
@@ -137,7 +137,7 @@ def _listen() -> None:
             provider = TracerProvider(shutdown_on_exit=False)
             trace.set_tracer_provider(provider)
         provider.add_span_processor(Collector())
-        _heard.add(id(provider))
+        _collected_providers.add(id(provider))
 
 
 def _instrument() -> None:
@@ -237,26 +237,26 @@ class TrialSpans:
         answer = given if isinstance(given, TargetResponse | Failure) else await given
         if isinstance(answer, TargetResponse) and answer.duration_ms is None:  # spans do not cover the program's start
             answer = structs.replace(answer, duration_ms=round((loop.time() - began) * 1000, 3))
-        await self._late()
+        await self._wait_for_late_spans()
         spans, self.spans = self.spans, []
         found = traces_of((replace(one, trace_id=self.trace_id) for one in spans), str(self.problems))
         if not found:
             return answer
         return _with_trace(answer, found[0])
 
-    async def _late(self) -> None:
+    async def _wait_for_late_spans(self) -> None:
         """Wait until all spans have arrived, or `LATE_S` have passed."""
         loop = asyncio.get_running_loop()
         end = loop.time() + LATE_S
         while (left := end - loop.time()) > 0:
             self.arrived.clear()
             try:
-                await asyncio.wait_for(self.arrived.wait(), min(left, _QUIET_S if self._is_whole() else left))
+                await asyncio.wait_for(self.arrived.wait(), min(left, _QUIET_S if self._is_complete() else left))
             except TimeoutError:
-                if self._is_whole():
+                if self._is_complete():
                     return
 
-    def _is_whole(self) -> bool:
+    def _is_complete(self) -> bool:
         """Whether there are spans, and no span's parent is missing."""
         known = {span.id for span in self.spans} | {self.parent, ""}
         return bool(self.spans) and all(span.parent in known for span in self.spans)

@@ -162,7 +162,7 @@ def epoch_ms(value: Any) -> float | None:
     return found * 1000 if found < 1e11 else found
 
 
-def sound_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]:
+def with_valid_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]:
     """Return the steps; a parent that is not an earlier call is removed and noted."""
     calls: set[str] = set()
     checked: list[Step] = []

@@ -72,7 +72,7 @@ class GatewayUse(Struct):
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
         """Return the answer with the usage that the gateway counted, or the Failure that invalidates it."""
-        answer = given if isinstance(given, TargetResponse | Failure) else await self._ended(given)
+        answer = given if isinstance(given, TargetResponse | Failure) else await self._await_answer(given)
         response = answer.response if isinstance(answer, CallFailure) else answer
         if isinstance(response, TargetResponse):
             response = self._with_usages(response)
@@ -90,7 +90,7 @@ class GatewayUse(Struct):
         """Why the trial fails by its model calls. Calls that the agent aborted add nothing to its own Failure."""
         return None if own is not None and self.session.abandoned else self.session.failure
 
-    async def _ended(self, given: Awaitable[Answer]) -> Answer:
+    async def _await_answer(self, given: Awaitable[Answer]) -> Answer:
         """Await an agent's answer. An agent that continues although its calls are refused is ended."""
         agent = asyncio.ensure_future(given)
         refused = asyncio.ensure_future(self.session.failed())

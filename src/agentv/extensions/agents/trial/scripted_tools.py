@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agentv.extensions.agents import sockets
 from agentv.extensions.agents.sockets import listening_at
-from agentv.extensions.agents.trial.tool_calls import ToolCalls, checked
+from agentv.extensions.agents.trial.tool_calls import ToolCalls, function_failure
 from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network, ToolUse
 from agentv.model.values.response import Failure
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNCONFIRMED = "unconfirmed_calls"
 """Key in a trace's metadata of the calls that the agent reports but that never reached the scripted tools."""
 
-_JOINTS = (".", "_", "__", "/", "-")
+_SEPARATORS = (".", "_", "__", "/", "-")
 """Separators of server and tool in the names that agents give tools."""
 
 
@@ -65,7 +65,7 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
         ours = replace(call, native_name=step.native_name, id=step.id, parent=step.parent)
         seen[place] = replace(ours, started_ms=step.started_ms, duration_ms=took)
         last = place
-    missing = {place: step for place, step in reported.items() if _is_claimed(step, servers)}
+    missing = {place: step for place, step in reported.items() if _is_scripted(step, servers)}
     said = [place for place, one in enumerate(trace.steps) if isinstance(one, MessageStep) and one.role == "assistant"]
     made: list[Step] = []
     begin = min([*seen, said[-1] if said else len(trace.steps)])  # if it reports none of them: before its last message
@@ -87,16 +87,16 @@ def _is_named(step: ToolCallStep, call: ToolCallStep) -> bool:
     if step.evidence != "agent":
         return False
     server, _, tool = call.name.partition(".")
-    if {step.name, step.native_name} & {call.name, *(f"{server}{joint}{tool}" for joint in _JOINTS)}:
+    if {step.name, step.native_name} & {call.name, *(f"{server}{separator}{tool}" for separator in _SEPARATORS)}:
         return True
     words = step.native_name.replace("(", " ").replace(")", " ").split()
     return call.native_name in (step.name, step.native_name, *words[:1])
 
 
-def _is_claimed(step: ToolCallStep, servers: Sequence[str]) -> bool:
+def _is_scripted(step: ToolCallStep, servers: Sequence[str]) -> bool:
     """Whether a reported call is of a scripted tool. Names are compared case-insensitively, as in assertions."""
     names = (step.name.casefold(), step.native_name.casefold())
-    ours = [f"{server.casefold()}{joint}" for server in servers for joint in _JOINTS]
+    ours = [f"{server.casefold()}{separator}" for server in servers for separator in _SEPARATORS]
     return any(name.startswith(one) for name in names for one in ours)
 
 
@@ -116,7 +116,7 @@ async def start_tools(
         network: network of the agent; with `loopback`, servers over HTTP listen on sockets as well.
     """
     for tool in (tool for server in servers for tool in server.tools if tool.function):
-        failure = await checked(tool, executor)
+        failure = await function_failure(tool, executor)
         if failure is not None:
             return failure
     running = RunningTools(servers, executor)

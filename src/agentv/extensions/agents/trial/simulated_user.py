@@ -26,10 +26,10 @@ from agentv.ports import USER, CodeCall, Executor, Target, TargetRequest
 from agentv.user_code.deadline import Deadline, in_time
 from agentv.work_ports import UserReply
 
-_EQUAL = 3
+_MAX_EQUAL = 3
 """Number of equal messages in a row at which a user is considered to repeat itself."""
 
-_REQUESTS = 2
+_MAX_REQUESTS = 2
 """Maximum number of requests for a message: one, and one more if the reply cannot be read."""
 
 _ADAPTER = "agentv.user_code.workers.adapters:by_name"
@@ -99,12 +99,12 @@ class TrialUser:
         if not self._said and user.start:
             return self._spoken(user.start)
         at_limit = len(self._said) == user.max_turns
-        reply = UserReply(done="max_turns") if at_limit else await self._asked(transcript)
+        reply = UserReply(done="max_turns") if at_limit else await self._ask(transcript)
         if isinstance(reply, Failure) or at_limit:
             return reply
         if reply.done is None:
-            last = self._said[1 - _EQUAL :]
-            repeats = len(last) == _EQUAL - 1 and all(one.split() == reply.message.split() for one in last)
+            last = self._said[1 - _MAX_EQUAL :]
+            repeats = len(last) == _MAX_EQUAL - 1 and all(one.split() == reply.message.split() for one in last)
             return UserReply(done="repeated") if repeats else self._spoken(reply.message)
         asked = self._said or self._trial.case.asks_first
         if not asked or (reply.done == "gave_up" and len(self._used) == 1):
@@ -119,10 +119,10 @@ class TrialUser:
     def _name(self) -> str:
         return f"turn {len(self._said) + 1}: the simulated user"
 
-    async def _asked(self, transcript: Sequence[Message]) -> UserReply | Failure:
+    async def _ask(self, transcript: Sequence[Message]) -> UserReply | Failure:
         """Ask the user's target for a reply; ask a model once more if the reply cannot be read."""
         messages, problem, said = _conversation(self._user, transcript), "", ""
-        for attempt in range(1, 2 if self._user.function else _REQUESTS + 1):
+        for attempt in range(1, 2 if self._user.function else _MAX_REQUESTS + 1):
             found = self._target.answer(self._request(messages, attempt))
             answer = found if isinstance(found, TargetResponse | Failure) else await found
             if isinstance(answer, Failure):
@@ -175,7 +175,7 @@ def _conversation(user: SimulatedUser, transcript: Iterable[Message]) -> tuple[M
     A function gets the conversation with its original roles.
     """
     if user.function:
-        return tuple(Message("user" if role == "user" else "assistant", text) for role, text in _exchanges(transcript))
+        return tuple(Message("user" if role == "user" else "assistant", text) for role, text in _turns(transcript))
     about = f"\nWho you are: {user.persona}\n" if user.persona else ""
     about += f"\nWhat you want: {user.goal}\n"
     if user.knows:
@@ -183,13 +183,13 @@ def _conversation(user: SimulatedUser, transcript: Iterable[Message]) -> tuple[M
         for name, value in user.knows.items():
             about += f"- {name}: {value if isinstance(value, str) else json.dumps(value)}\n"
     shown = [Message("system", _ROLE.format(about=about)), Message("user", _BEGIN)]
-    for role, text in _exchanges(transcript):
+    for role, text in _turns(transcript):
         said = json.dumps({"message": text}, ensure_ascii=False) if role == "user" else text or _NO_TEXT
         shown.append(Message("assistant" if role == "user" else "user", said))
     return tuple(shown)
 
 
-def _exchanges(transcript: Iterable[Message]) -> Iterator[tuple[str, str]]:
+def _turns(transcript: Iterable[Message]) -> Iterator[tuple[str, str]]:
     """Yield (role, text) for each turn of either side, without tool calls."""
     role, texts = "", list[str]()
     for message in transcript:

@@ -25,7 +25,7 @@ ARGUMENTS = "arguments"
 RAISED = "target-raised"
 
 
-async def checked(tool: ScriptedTool, executor: Executor) -> Failure | None:
+async def function_failure(tool: ScriptedTool, executor: Executor) -> Failure | None:
     """Return a Failure if the function of a tool cannot be called."""
     found = await executor.python(_call(tool, "check", {"parameters": list(tool.parameters)}))
     return found if isinstance(found, Raised) else None
@@ -40,7 +40,7 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     plan_call(function, (*payload["parameters"], STATE, ARGUMENTS), ARGUMENTS)
 
 
-async def called(
+async def call_function(
     tool: ScriptedTool, given: Mapping[str, Any], state: JsonObject, executor: Executor
 ) -> tuple[Json, JsonObject] | Failure:
     """Call the function of a tool. Its changes to the state count only if it returns.
@@ -127,7 +127,7 @@ class ToolCalls:
             if len(self.record) >= MOST_CALLS or self._bytes > MOST_BYTES:
                 return Result(error="too many calls")
             began = time.monotonic()
-            result = await self._answered(name, arguments)
+            result = await self._answer(name, arguments)
             step = ToolCallStep(
                 name=f"{self._server.name}.{name}",
                 arguments=dict(arguments),
@@ -142,7 +142,7 @@ class ToolCalls:
             self.record.append(step)
             return result
 
-    async def _answered(self, name: str, arguments: Mapping[str, Any]) -> Result:
+    async def _answer(self, name: str, arguments: Mapping[str, Any]) -> Result:
         tool = self._tools.get(name)
         if tool is None:
             return Result(error=f"unknown tool: {name}")
@@ -156,7 +156,7 @@ class ToolCalls:
             return Result(error="timed out" if timed_out else failure.error, timed_out=timed_out)
         if not tool.function:
             return Result(tool.returns)
-        found = await called(tool, arguments, self.state, self._executor)
+        found = await call_function(tool, arguments, self.state, self._executor)
         if isinstance(found, Failure):
             self.broken = self.broken or (found if found.code != RAISED else None)
             return Result(error=found.message)

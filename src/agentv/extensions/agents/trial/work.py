@@ -291,7 +291,7 @@ class AgentTrial(Struct):
         spec, interrupted = self.trial.case.workspace, is_interrupted(result.error)
         policy = spec.keep if spec is not None else "none"
         has_failed = result.status in ("failed", "errored") and not interrupted
-        kept = await _whole(self._close(policy == "all" or (policy == "failed" and has_failed)))
+        kept = await _uncancelled(self._close(policy == "all" or (policy == "failed" and has_failed)))
         trace = self.trace if self.gateway is None else self.gateway.completed(self.trace)
         work = AgentWork(
             sandbox=self._sandbox(),
@@ -327,7 +327,7 @@ class AgentTrial(Struct):
         """Close a trial that was interrupted, unless it is closed already."""
         if not self._closed:
             self._closed = True
-            await _whole(self._close(keep=False))
+            await _uncancelled(self._close(keep=False))
 
     async def _close(self, keep: bool) -> str | Failure | None:
         try:
@@ -365,7 +365,7 @@ class _ProtectedFiles(Struct, frozen=True):
         return ""
 
 
-async def _whole(closing: Awaitable[str | Failure | None]) -> str | Failure | None:
+async def _uncancelled(closing: Awaitable[str | Failure | None]) -> str | Failure | None:
     """Await a cleanup that must be completed even if this task is cancelled meanwhile."""
     task = asyncio.ensure_future(closing)
     try:

@@ -54,18 +54,18 @@ class AgentsView:
         if most < 1 or not working:
             return []
         shown = working if len(working) <= most else working[: most - 1]
-        found = [fitted(f"  {self._said(*one)}", width) for one in shown]
+        found = [fitted(f"  {self._line(*one)}", width) for one in shown]
         more = len(working) - len(shown)
         return [*found, fitted(f"  and {plural(more, 'more agent')}", width)] if more else found
 
     def log_line(self) -> str:
         """A log line for the first agents: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
         working = list(self._working.values())
-        parts = [self._said(*one) for one in working[:LISTED]]
+        parts = [self._line(*one) for one in working[:LISTED]]
         more = len(working) - LISTED
         return "; ".join([*parts, *([f"and {plural(more, 'more agent')}"] if more > 0 else [])])
 
-    def _said(self, progress: AgentProgress, activity: AgentActivity, began: float) -> str:
+    def _line(self, progress: AgentProgress, activity: AgentActivity, began: float) -> str:
         words = [
             fitted(one_line(activity.last_tool, _LONGEST) or "working", _LOG_NAME),
             f"turn {activity.turns}" if activity.turns else "",

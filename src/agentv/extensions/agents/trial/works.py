@@ -65,11 +65,11 @@ class RunWorks:
             return exchanges
         if self._connections.unanswered is not None and exchanges is None:
             return work
-        uncounted = _uncounted(trial)
-        if uncounted is not None:
-            return uncounted
+        unmetered = _gateway_failure(trial)
+        if unmetered is not None:
+            return unmetered
         try:
-            failure = await self._filled(work, exchanges)
+            failure = await self._set_up(work, exchanges)
         except BaseException:
             await work.discard()
             raise
@@ -78,7 +78,7 @@ class RunWorks:
             return failure
         return work
 
-    async def _filled(self, work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
+    async def _set_up(self, work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
         """Set up workspace, tools, gateway session and span receiver. Return a Failure if one cannot be."""
         trial, home = work.trial, ""
         if trial.case.workspace is not None:
@@ -116,7 +116,7 @@ class RunWorks:
 
     async def _workspace(self, trial: Trial, spec: WorkspaceSpec) -> Workspace | Failure:
         """Open a workspace, with the HOME that the target asks for."""
-        spec, home = _with_facts(spec, trial), getattr(trial.target.settings, "home", None)
+        spec, home = _with_case_facts(spec, trial), getattr(trial.target.settings, "home", None)
         spec = spec if home is None else replace(spec, home=home)
         return await self.workspaces.open(spec, trial.variant, trial.suite.own_env)
 
@@ -167,7 +167,7 @@ def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> di
     return {text: name for text, name in texts.items() if text}
 
 
-def _with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
+def _with_case_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
     """Return the spec with the facts of a trial in its hooks' stdin."""
     hooks = spec.hooks
     if not any(command.stdin for command in (*hooks.before_each, *hooks.after_each)):
@@ -185,7 +185,7 @@ def _with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
     return replace(spec, hooks=Hooks(hooks.before_all, before_each, after_each, hooks.after_all))
 
 
-def _uncounted(trial: Trial) -> Failure | None:
+def _gateway_failure(trial: Trial) -> Failure | None:
     """Return a Failure if the trial has a budget or faults that need the gateway, but its model calls bypass it."""
     target = trial.target
     if target.upstream is not None or getattr(target.settings, "free", False):

@@ -16,7 +16,7 @@ from agentv.model.values.values import JsonObject
 from agentv.targets.anthropic.messages import usage_of
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
-_NOT_SAID = ("[Request interrupted by user", "<local-command-", "<command-name>", "<task-notification>", "Caveat: ")
+_INJECTED = ("[Request interrupted by user", "<local-command-", "<command-name>", "<task-notification>", "Caveat: ")
 _DENIED = (
     "The user doesn't want to proceed with this tool use",
     "Claude requested permissions to",
@@ -68,7 +68,7 @@ class _ClaudeReader:
         if row.get("type") == "assistant":
             self._answer(row, mapping(row.get("message")))
         elif row.get("isCompactSummary") is not True:
-            self._said(row, mapping(row.get("message")))
+            self._user_message(row, mapping(row.get("message")))
 
     def add_subagent(self, stem: str, data: bytes, about: JsonObject) -> None:
         """Add the records of a sub-agent's file."""
@@ -122,7 +122,7 @@ class _ClaudeReader:
             if isinstance(prompt, str):
                 self._calls_by_prompt.setdefault(prompt, []).append(identity)
 
-    def _said(self, row: JsonObject, message: JsonObject) -> None:
+    def _user_message(self, row: JsonObject, message: JsonObject) -> None:
         blocks = blocks_of(message.get("content"))
         for block in blocks:
             if block.get("type") == "tool_result":
@@ -131,7 +131,7 @@ class _ClaudeReader:
         texts = [_REMINDER.sub("", one).strip() for one in said]
         if any(text.startswith("[Request interrupted by user") for text in texts):
             self._recorder.stop_reason = "aborted"
-        self._recorder.message("user", "\n\n".join(one for one in texts if one and not one.startswith(_NOT_SAID)))
+        self._recorder.message("user", "\n\n".join(one for one in texts if one and not one.startswith(_INJECTED)))
 
     def _result(self, row: JsonObject, block: JsonObject) -> None:
         identity = string(block.get("tool_use_id"))

@@ -16,7 +16,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import Json, JsonObject
 
-_NOT_SAID = re.compile(
+_INJECTED = re.compile(
     r"\s*(<(environment_context|user_instructions|turn_aborted|skills?_instructions|permissions instructions|"
     r"collaboration_mode|multi_agent_mode|INSTRUCTIONS|subagent_notification|user_shell_command|skill)>|# AGENTS\.md )"
 )
@@ -102,7 +102,7 @@ class _CodexReader:
                 self._total = total
                 self._recorder.usage_row(self._model, mapping(info.get("last_token_usage")))
         elif kind == "item_completed":
-            self._completed(mapping(payload.get("item")))
+            self._item_completed(mapping(payload.get("item")))
         elif kind == "error":
             self._recorder.ended_in_error(string(payload.get("message")) or kind, self._model)
         elif kind == "stream_error":  # Codex retries
@@ -112,7 +112,7 @@ class _CodexReader:
         elif kind == "task_complete" and self._main and not self._recorder.error:
             self._recorder.stop_reason = "completed"
 
-    def _completed(self, item: JsonObject) -> None:
+    def _item_completed(self, item: JsonObject) -> None:
         """Keep an item for its call's output, or add the call: those of Codex's JavaScript have no other record."""
         identity, kind = string(item.get("id")), string(item.get("type"))
         native = _ITEMS.get(kind)
@@ -125,9 +125,9 @@ class _CodexReader:
             return
         given = {key: item[key] for key in ("command", "cwd", "changes") if key in item}
         self._recorder.call(identity, native, given or arguments_of(item.get("arguments")))
-        self._ended(identity, item, first(item, "aggregated_output", "stdout", "result"))
+        self._end_call(identity, item, first(item, "aggregated_output", "stdout", "result"))
 
-    def _ended(self, identity: str, item: JsonObject, result: Json) -> None:
+    def _end_call(self, identity: str, item: JsonObject, result: Json) -> None:
         said = text_of(result)
         code = count(item.get("exit_code"))
         status = string(item.get("status"))
@@ -156,7 +156,7 @@ class _CodexReader:
         if role == "assistant":
             self._recorder.message("assistant", text, reasoning=self._thought)
             self._thought = ""
-        elif role == "user" and not _NOT_SAID.match(text):
+        elif role == "user" and not _INJECTED.match(text):
             self._flush()
             self._recorder.message("user", text)
 
@@ -174,13 +174,13 @@ class _CodexReader:
             self._recorder.result(identity, None)  # the provider runs it
 
     def _output(self, identity: str, output: Any) -> None:
-        text, success = _said(output)
+        text, success = _output_text(output)
         spawned = arguments_of(text) if text.startswith("{") else {}
         if agent := string(first(spawned, "agent_id", "thread_id", "new_thread_id")):
             self.agents[agent] = identity
         item = self._items.get(identity)
         if item is not None:
-            self._ended(identity, item, first(item, "aggregated_output") or text)
+            self._end_call(identity, item, first(item, "aggregated_output") or text)
         elif _DENIED.search(text[:200]):
             self._recorder.result(identity, None, error=text, status="denied")
         else:
@@ -189,7 +189,7 @@ class _CodexReader:
             self._recorder.result(identity, text, error=text if failed else None)
 
 
-def _said(output: Any) -> tuple[str, bool | None]:
+def _output_text(output: Any) -> tuple[str, bool | None]:
     """The text of an output in any version's format, and whether it reports success; None if it does not say."""
     if isinstance(output, str) and output.startswith('{"output"'):
         try:

@@ -15,7 +15,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolStatus, Trace
 from agentv.model.values.values import JsonObject
 
-_NOT_SAID = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
+_INJECTED = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
 _STATUS: dict[str, ToolStatus] = {"success": "completed", "error": "failed", "cancelled": "cancelled"}
 _CANCELLED = "Request cancelled"
 _DENIED = ("did not allow", "denied by policy", "rejected by user")
@@ -77,7 +77,7 @@ class _GeminiReader:
             self._recorder.set_time(row.get("timestamp"))
             kind = row.get("type")
             if kind == "user":
-                self._said(row)
+                self._user_message(row)
             elif kind == "gemini":
                 self._answer(row)
             elif kind == "error":
@@ -85,12 +85,12 @@ class _GeminiReader:
             elif kind == "info" and text_of(row.get("content")).startswith(_CANCELLED):
                 self._recorder.stop_reason = "aborted"
 
-    def _said(self, row: JsonObject) -> None:
+    def _user_message(self, row: JsonObject) -> None:
         content = row.get("content")
         parts = [content] if isinstance(content, str) else items(content)
         texts = [one if isinstance(one, str) else string(mapping(one).get("text")) for one in parts]
         text = "\n\n".join(filter(None, texts))
-        if not text.startswith(_NOT_SAID):
+        if not text.startswith(_INJECTED):
             self._recorder.message("user", text)
 
     def _answer(self, row: JsonObject) -> None:

@@ -13,8 +13,8 @@ from agentv.extensions.agents.traces.values import (
     items,
     mapping,
     records_of,
-    sound_parents,
     tokens_of,
+    with_valid_parents,
 )
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
@@ -172,7 +172,7 @@ class SessionRecorder:
         is_answered = not said or (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
         if (is_waiting or not is_answered) and self.stop_reason not in ("aborted", "error"):
             self.problems.note_unfinished("session")
-        steps = sound_parents(self._steps, self.problems)
+        steps = with_valid_parents(self._steps, self.problems)
         if all(one.started_ms is not None for one in steps):  # steps of sub-agents may come from other files
             steps = tuple(sorted(steps, key=lambda step: step.started_ms or 0.0))
         times = [step.started_ms for step in steps if step.started_ms is not None]
