@@ -104,7 +104,7 @@ class Examiner:
         try:
             log = read_log(prompt.directory)
         except StoreError as error:
-            log = Log(diagnostics=(Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),))
+            log = Log(diagnostics=(Diagnostic("bad-log", str(error), Span.start_of(str(log_path(prompt.directory)))),))
         own = [*prompt.diagnostics, *self._check_files(prompt, exam, suite), *log.diagnostics]
         # comments in these files suppress warnings; for the exam's own, its reader has done so
         marked = {}
@@ -137,13 +137,13 @@ class Examiner:
     def _check_files(self, prompt: LibraryPrompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
         """Yield problems with missing and unused files."""
         text = prompt_file_of(prompt.directory)
-        at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
+        at = Span.start_of(str(text)) if text is not None else prompt.meta.path and Span.start_of(prompt.meta.path)
         if prompt.meta.path is None:
             hint = f"agentv prompt init {prompt.id} writes the missing files"
             yield Diagnostic("missing-file", f"this prompt has no {META}", at or None, hint=hint)
         elif "description" not in prompt.meta.places and all(one.severity != "error" for one in prompt.diagnostics):
             hint = "describe what the prompt does and when to use it"
-            yield Diagnostic("missing-key", f"{META} needs 'description'", _top(prompt.meta.path), hint=hint)
+            yield Diagnostic("missing-key", f"{META} needs 'description'", Span.start_of(prompt.meta.path), hint=hint)
         if exam is None:
             yield Diagnostic(
                 "missing-file", "this prompt has no exam: there is no eval.yml in its directory", at or None
@@ -157,7 +157,7 @@ class Examiner:
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
             message = "this prompt has no text: there is no prompt.xml, prompt.md or prompt.txt"
-            yield Diagnostic("missing-file", message, _top(prompt.meta.path or prompt.directory))
+            yield Diagnostic("missing-file", message, Span.start_of(prompt.meta.path or prompt.directory))
             return
         check_prompt(prompt.directory, reading)
         yield from reading.report.diagnostics
@@ -177,7 +177,9 @@ def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Dia
         all_found = [*own.diagnostics, *own.evidence_problems]
         other = first.setdefault(prompt.id, prompt)
         if other is not prompt:
-            span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
+            span = prompt.meta.places.get("id") or Span.start_of(
+                prompt.meta.path or str(prompt_file_of(prompt.directory))
+            )
             message = f"two prompts have the id '{prompt.id}': the other is {shown(other.directory)}"
             hint = f"give one of them a different 'id' in {META}"
             all_found.append(Diagnostic("duplicate-id", message, span, hint=hint))
@@ -217,7 +219,7 @@ def _evidence_problems(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapp
 
 
 def _at_status(prompt: LibraryPrompt) -> Span:
-    return prompt.meta.places.get("status") or _top(prompt.meta.path or prompt.directory)
+    return prompt.meta.places.get("status") or Span.start_of(prompt.meta.path or prompt.directory)
 
 
 EXAMPLES = "examples"
@@ -249,7 +251,7 @@ def unused_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
         ):
             continue
         hint = did_you_mean(name, [*_KNOWN_FILES, *_INPUTS]) or "keep your own files in a separate directory"
-        at = _top(os.path.join(directory, name))  # noqa: PTH118  # fast, for thousands of prompts
+        at = Span.start_of(os.path.join(directory, name))  # noqa: PTH118  # fast, for thousands of prompts
         yield Diagnostic("unknown-file", f"unused file '{name}'", at, "warning", hint)
     yield from _unused_inputs(directory, read)
 
@@ -266,12 +268,8 @@ def _unused_inputs(directory: str, read: Collection[str]) -> Iterator[Diagnostic
             if f"{EXAMPLES}/{name}/{inputs}" not in read and os.path.isfile(path):  # noqa: PTH113
                 message = f"no case uses the inputs in {EXAMPLES}/{name}"
                 yield Diagnostic(
-                    "unknown-file", message, _top(path), "warning", "reference it with 'inputs_from' in a case"
+                    "unknown-file", message, Span.start_of(path), "warning", "reference it with 'inputs_from' in a case"
                 )
-
-
-def _top(path: str) -> Span:
-    return Span(path, 1, 1, 1, 2)
 
 
 def covered_by(examined: Examined) -> Covered:

@@ -106,13 +106,13 @@ def _one_of(folder: str, names: tuple[str, ...], reading: Reading) -> str | None
     for other in found[1:]:
         if not os.path.samefile(found[0], other):  # noqa: PTH121
             message = f"{shown(found[0])} and {shown(other)} both exist"
-            at = Scalar(other, other, Span(other, 1, 1, 1, 2))
+            at = Scalar(other, other, Span.start_of(other))
             reading.report.error("ambiguous-config", at, message, hint="keep one of them")
     return found[0] if found else None
 
 
 def _read(path: str, reading: Reading) -> Config:
-    text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
+    text = reading.text_of(path, Scalar(path, shown(path), Span.start_of(path)))
     root = read_shared(path, text, reading.report) if text is not None else None
     if root is None or (isinstance(root, Scalar) and root.value is None):
         return Config()
@@ -352,7 +352,7 @@ def read_dotenv(path: str, reader: Reader, report: Report) -> dict[str, str]:
         report.unreadable(path, error)
         return {}
     except UnicodeDecodeError as error:
-        report.error("not-utf-8", Span(path, 1, 1, 1, 2), f"not UTF-8 (byte {error.start + 1} of the file)")
+        report.error("not-utf-8", Span.start_of(path), f"not UTF-8 (byte {error.start + 1} of the file)")
         return {}
     return _variables(path, text.replace("\r\n", "\n").replace("\r", "\n"), report)
 

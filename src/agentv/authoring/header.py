@@ -106,7 +106,7 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
     custom = registries.custom(reading.places.suite, reading.places.root)
     for file, issue in custom.issues:
         add = reading.report.warning if issue.warning else reading.report.error
-        add(issue.code, Span(file, 1, 1, 1, 2), issue.message, hint=issue.hint)
+        add(issue.code, Span.start_of(file), issue.message, hint=issue.hint)
     assertions = AssertionReader(AssertionTypes(registries.assertions, custom))
     reading = replace(reading, entries=assertions.entries)
     authored: AuthoredSuite = shape_of(AuthoredSuite).read(root.items, root, reading, "an eval file")

@@ -79,7 +79,7 @@ def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = 
         reading.report.error("missing-file", at, "there is no prompt next to this exam", notes=tried)
     elif len(beside) > 1:
         message = f"a prompt has one text, found {' and '.join(one.name for one in beside)}"
-        reading.report.error("bad-prompt-file", Span(str(beside[0]), 1, 1, 1, 2), message, hint="keep one of them")
+        reading.report.error("bad-prompt-file", Span.start_of(str(beside[0])), message, hint="keep one of them")
     return beside[0] if len(beside) == 1 else None
 
 
@@ -90,7 +90,7 @@ def check_prompt(directory: str | Path, reading: Reading) -> None:
     file = the_prompt_file(directory, reading)
     if file is not None:
         path = str(file)
-        text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
+        text = reading.text_of(path, Scalar(path, shown(path), Span.start_of(path)))
         if text is not None:
             sections_of(path, text, reading.report)
 
@@ -122,7 +122,7 @@ def read_meta(directory: str, reading: Reading) -> PromptMeta:
         if isinstance(error, FileNotFoundError) and not os.path.islink(path):  # noqa: PTH114
             return default
         reason = f"cannot read '{shown(path)}': {error.strerror}"
-        reading.report.error("missing-file", Span(path, 1, 1, 1, 2), reason)
+        reading.report.error("missing-file", Span.start_of(path), reason)
         return PromptMeta(default.id, path)
     root = read_yaml(path, data, reading.report).value
     if isinstance(root, MapNode):

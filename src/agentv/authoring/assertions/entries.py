@@ -306,7 +306,7 @@ def _can_be_included(chain: Chain, reading: Reading) -> bool:
 
 def load_template(path: str, node: Scalar | None, reading: Reading) -> ListNode | None:
     """The list of entries in a template file, or None after reporting that the file is invalid."""
-    text = reading.text_of(path, node or Scalar(path, shown(path), _top(path)))
+    text = reading.text_of(path, node or Scalar(path, shown(path), Span.start_of(path)))
     if text is None:
         return None
     report = reading.report.section()
@@ -317,7 +317,7 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> ListNode 
     if not isinstance(root, MapNode):
         found = kind_of(root) if root is not None else "nothing"
         message = f"a template is a mapping with a list 'assert', found {found}"
-        report.error("bad-template-file", root or _top(path), message)
+        report.error("bad-template-file", root or Span.start_of(path), message)
         return None
     entries = translated(root, TEMPLATE, reading, "a template").get("assert")
     if not isinstance(entries, ListNode) or not entries.items:
@@ -327,10 +327,6 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> ListNode 
             report.error("bad-template-file", entries or root, message)
         return None
     return entries
-
-
-def _top(path: str) -> Span:
-    return Span(path, 1, 1, 1, 2)
 
 
 def _path_of(node: Scalar, reading: Reading) -> str | None:

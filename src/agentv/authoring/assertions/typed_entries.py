@@ -147,7 +147,7 @@ class AssertionTypes(Struct, frozen=True):
             return
         for file, issue in self.custom.issues:
             if issue.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
-                reading.report.error(issue.code, Span(file, 1, 1, 1, 2), issue.message)  # again, as the cause
+                reading.report.error(issue.code, Span.start_of(file), issue.message)  # again, as the cause
                 return
         hint = _UNKNOWN_TYPE_HINTS.get(name) or did_you_mean(name, self.names)
         if hint and inverted:
@@ -487,5 +487,5 @@ def warn_of_shadowed_plugin(plugin: Plugin | None, file: object, reading: Readin
     if plugin is None or not isinstance(file, str):
         return
     message = f"{plugin.title} is not used: {shown(file)} has this name and is used instead"
-    at = Span(file, 1, 1, 1, 2)
+    at = Span.start_of(file)
     reading.report.warning("shadowed-plugin", at, message, hint="rename the file to use the plugin")

@@ -419,7 +419,7 @@ class StreamedCases(Generic[R]):
                 found = self._located(number, record, found)
             if noted <= SHOWN or (found.failed and bad <= SHOWN):
                 self._add(record, found, report)
-        unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
+        unit, top = self._source.unit, Span.start_of(self.path)
         if bad > SHOWN:
             count = f"{bad:,}" if bad <= MOST_INVALID else f"more than {MOST_INVALID:,}"
             message = f"{count} {unit}s are invalid; showing the errors of the first {SHOWN}"

@@ -133,7 +133,7 @@ class CaseSources(Struct):
         if missing is not None:
             self.reader.notes.seen = True  # the file may hold cases
             add = reading.report.error if reading.strict_env else reading.report.warning
-            add(missing.code, at or _top(path), missing.message, hint=missing.hint)
+            add(missing.code, at or Span.start_of(path), missing.message, hint=missing.hint)
             return
         if not self._remember(path, reading):
             return
@@ -157,7 +157,7 @@ class CaseSources(Struct):
         own = reading.report.section()
         self.collector.add_stream(cases, own)
         if not len(cases) and not own.failed:
-            own.error("no-tests", _top(source.path), "this file contains no cases")
+            own.error("no-tests", Span.start_of(source.path), "this file contains no cases")
 
     def _remember(self, path: str, reading: Reading) -> bool:
         """Keep the digest of a file. Return False if the file cannot be read, which is reported."""
@@ -306,10 +306,6 @@ def _table_of(path: str, sheet: str | None) -> Table:
     from agentv.authoring.cases.data_files.binary_tables import ArrowTable
 
     return ArrowTable(path)
-
-
-def _top(path: str) -> Span:
-    return Span(path, 1, 1, 1, 2)
 
 
 CASE_FILES = ("case.yaml", "case.yml")

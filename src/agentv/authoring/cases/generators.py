@@ -85,7 +85,7 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
         notes = () if near else (listed,)
         report.error(BAD_GENERATOR, node, f"'{path}' has no function '{name}'", hint=near, notes=notes)
         return None
-    at = _callable_at(defined, name, Span(found, 1, 1, 1, 2), BAD_GENERATOR, report)
+    at = _callable_at(defined, name, Span.start_of(found), BAD_GENERATOR, report)
     return None if at is None else CaseFunction(found, name, node, at)
 
 
@@ -104,7 +104,7 @@ def found_module(path: str, name: str | None, node: Scalar, reading: Reading) ->
     found = reading.find(Scalar(path, path, node.at), "file")
     if found is None or reading.text_of(found, node) is None:
         return None
-    return CaseFunction(found, name or "", node, Span(found, 1, 1, 1, 2))
+    return CaseFunction(found, name or "", node, Span.start_of(found))
 
 
 def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> Iterator[tuple[int, tuple[Case, ...]]]:
@@ -268,7 +268,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
 
 def _suite_position(path: str, report: Report) -> Span | None:
     """Position where the file defines its suite; None if it defines none, which is reported. Runs no code."""
-    top = Span(path, 1, 1, 1, 2)
+    top = Span.start_of(path)
     try:
         source = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:

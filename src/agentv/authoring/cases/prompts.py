@@ -92,7 +92,7 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        report.error("empty-file", Span(path, 1, 1, 1, 2), "this prompt is empty")
+        report.error("empty-file", Span.start_of(path), "this prompt is empty")
         return ()
     if not _has_sections(text):
         return (_section(path, "user", text, 0, len(text)),)

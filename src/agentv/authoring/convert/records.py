@@ -136,7 +136,7 @@ def json_root(path: str, findings: Findings) -> Node | None:
     Raises:
         OSError: the file cannot be read.
     """
-    top = Span(path, 1, 1, 1, 2)
+    top = Span.start_of(path)
     try:
         content = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -151,7 +151,7 @@ def _rows(path: str, findings: Findings) -> Iterator[Node]:
     names = [name.strip() for name in table.header(findings) or ()]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
-        findings.error("duplicate-key", Span(path, 1, 1, 1, 2), f"two columns are named '{twice}'")
+        findings.error("duplicate-key", Span.start_of(path), f"two columns are named '{twice}'")
         names = []
     for line, cells in table.rows(findings) if names else ():
         at = Span(path, line, 1, line, 2)

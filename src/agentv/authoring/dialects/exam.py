@@ -293,7 +293,7 @@ class _Exam:
             "triggering": None if authored.triggering is None else self._triggering(authored.triggering),
             "prompt": None
             if prompt is None
-            else node_of({"file": f"./{prompt.name}", "sections": True}, Span(str(prompt), 1, 1, 1, 2)),
+            else node_of({"file": f"./{prompt.name}", "sections": True}, Span.start_of(str(prompt))),
             "tests": self._tests(authored.cases, judge, prompt),
         }
         # missing cases were reported with the exam's own key, and an unknown key may be a misspelt model or judge

@@ -309,7 +309,7 @@ def _samples(path: str, record: MapNode) -> Diagnostic | None:
         return None
     import shlex  # only for a file of another tool
 
-    claim, at = claims[0], Span(path, 1, 1, 1, 2)
+    claim, at = claims[0], Span.start_of(path)
     if claim.needs:
         return Diagnostic("bad-eval-file", f"this file contains samples of another tool, which {claim.needs}", at)
     hint = f"convert it: agentv convert {shlex.quote(shown(path))}"

@@ -80,7 +80,7 @@ class Skill(Struct, frozen=True):
 
 def read_skill(path: str, reading: Reading) -> Skill | None:
     """The skill of a `SKILL.md`, or None after reporting errors."""
-    report, top = reading.report, Span(path, 1, 1, 1, 2)
+    report, top = reading.report, Span.start_of(path)
     try:
         text = reading.reader.read(path).decode("utf-8-sig")
     except OSError as error:

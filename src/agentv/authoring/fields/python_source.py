@@ -43,7 +43,7 @@ def read_definitions(path: str, source: str, code: str, report: Report) -> Defin
         line, column = error.lineno or 1, error.offset or 1
         report.error(code, Span(path, line, column, line, column + 1), f"not Python: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
-        report.error(code, Span(path, 1, 1, 1, 2), f"cannot be parsed: {type(error).__name__}: {error}")
+        report.error(code, Span.start_of(path), f"cannot be parsed: {type(error).__name__}: {error}")
     return None
 
 
@@ -178,7 +178,7 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
         return False
     except (ValueError, RecursionError, MemoryError) as error:
         message = f"this file cannot be parsed: {error}"
-        reading.report.error("bad-python-file", Span(path, 1, 1, 1, 2), message, notes=_named_at(node))
+        reading.report.error("bad-python-file", Span.start_of(path), message, notes=_named_at(node))
         return False
     head = name.partition(".")[0]
     if defined.open or head in defined.names:

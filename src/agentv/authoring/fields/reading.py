@@ -468,7 +468,7 @@ def _place_of(name: str | None, node: Scalar, reading: Reading) -> Place:
 
 def place_in_file(path: str, name: str | None, line: int | None, reading: Reading) -> Span:
     """Position of a name's placeholder in a file that was read as text, or else of the line or the file's start."""
-    whole = Span(path, 1, 1, 1, 2)
+    whole = Span.start_of(path)
     try:
         lines = reading.reader.read(path).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -186,7 +186,7 @@ def load_entry(
     report = Report()
     path = str(Path(directory) / "assert.yaml")  # an eval file that does not exist
     reader = SuiteReader(path, LoadRequest((), process_env=env), registries, report)
-    at = Span(path, 1, 1, 1, 2)
+    at = Span.start_of(path)
     entries = reader.entries_of(node_of([entry], at))
     found = tuple(replace(one, span=None) for one in report.diagnostics)
     return (entries[0] if entries and not report.failed else None), found
@@ -278,7 +278,7 @@ def unused_templates(directories: Iterable[str], read: Collection[str]) -> Itera
     """
     for path in sorted({path for directory in directories for path in _templates_below(directory)} - set(read)):
         message = "no eval file includes this template"
-        yield Diagnostic("unused-template", message, Span(path, 1, 1, 1, 2), "warning")
+        yield Diagnostic("unused-template", message, Span.start_of(path), "warning")
 
 
 def _templates_below(directory: str) -> Iterator[str]:

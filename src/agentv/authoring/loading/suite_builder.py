@@ -81,7 +81,7 @@ class SuiteContext(Struct, frozen=True):
     @property
     def top(self) -> Span:
         """The start of the file."""
-        return Span(self.path, 1, 1, 1, 2)
+        return Span.start_of(self.path)
 
     @property
     def runs_code(self) -> bool:

@@ -49,7 +49,7 @@ def read_json(path: str, text: str, report: Report) -> Result[Node | None]:
     surrogates; in a text with such an escape, all nodes are at its start.
     """
     loose, exact = Report(), Report()
-    node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
+    node = parse_json(text, Span.start_of(path), loose)
     spaced = text.replace("\t", " ").encode(errors="surrogatepass")
     located = None if node is None else read_yaml(path, spaced, exact).value
     found = loose if located is None else exact

@@ -133,7 +133,7 @@ class Report(Struct, eq=False):
 
     def unreadable(self, path: str, error: OSError) -> None:
         """Report an error at the start of a file that cannot be read."""
-        top = Span(path, 1, 1, 1, 2)
+        top = Span.start_of(path)
         if isinstance(error, OutsideError):
             self.error(OUTSIDE, top, f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
         else:

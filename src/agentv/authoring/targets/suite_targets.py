@@ -127,7 +127,7 @@ def places_of(home: str, reading: Reading) -> Places:
 
 def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading) -> None:
     report = reading.report.section()
-    text = reading.reporting_to(report).text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
+    text = reading.reporting_to(report).text_of(path, Scalar(path, path, Span.start_of(path)))
     root = read_shared(path, text, report) if text is not None else None
     if root is None:
         registry.unreadable = registry.unreadable or report.failed
@@ -388,7 +388,7 @@ class SuiteTargets(Struct, frozen=True):
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> TargetSpec | None:
         if isinstance(given, TargetSpec):
             return given
-        node = node_of(given, Span(self.path, 1, 1, 1, 2))
+        node = node_of(given, Span.start_of(self.path))
         assert isinstance(node, MapNode)  # noqa: S101  # made from a mapping
         reading = reading.rendering(False)
         made = translated_target(node, self.registry.providers, reading)

@@ -67,7 +67,7 @@ def _tasks_in_python(path: str, findings: Findings) -> Iterator[MapNode]:
     try:
         tree = parsed(Path(path).read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        findings.error("bad-python-file", Span(path, 1, 1, 1, 2), f"not valid Python: {error}")
+        findings.error("bad-python-file", Span.start_of(path), f"not valid Python: {error}")
         return
     calls = (one for one in ast.walk(tree) if isinstance(one, ast.Call) and _class_of(one) == _CLASSES[0])
     for call in sorted(calls, key=lambda one: one.lineno):

@@ -361,7 +361,7 @@ _SEVERITIES = {
     "warning": types.DiagnosticSeverity.Warning,
     "hint": types.DiagnosticSeverity.Information,
 }
-_BEGINNING = Span("", 1, 1, 1, 2)
+_BEGINNING = Span.start_of("")
 
 
 def as_lsp(found: Diagnostic, lines: Sequence[str], codec: PositionCodec) -> types.Diagnostic:

@@ -99,7 +99,7 @@ class Source(Struct, frozen=True):
         except (OSError, UnicodeDecodeError):
             self.tell(node, f"'{node.text}' cannot be read as text", "fix the path")
             return None
-        return text_node(text, node.at if self.boundary.holds(str(path)) else Span(str(path), 1, 1, 1, 2))
+        return text_node(text, node.at if self.boundary.holds(str(path)) else Span.start_of(str(path)))
 
     def matched(self, node: Scalar) -> list[str] | None:
         """The paths that a pattern means, sorted; None where it leads out of the repository, which is reported."""

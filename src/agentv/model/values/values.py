@@ -78,6 +78,11 @@ class Span(Struct, frozen=True, order=True, array_like=True, gc=False):
     end_line: int
     end_column: int
 
+    @classmethod
+    def start_of(cls, file: str) -> Span:
+        """The first character of a file: the position of diagnostics about the whole file."""
+        return cls(file, 1, 1, 1, 2)
+
     @property
     def line_of_file(self) -> tuple[str, int]:
         """The file and the line where it begins."""

@@ -104,7 +104,7 @@ def _skills(node: Node, reading: Reading) -> dict[str, Mapping[str, str]]:
         if skill is None:
             continue
         if skill.meta.id != path.name:
-            at = skill.meta.places.get("name", Span(str(path / SKILL), 1, 1, 1, 2))
+            at = skill.meta.places.get("name", Span.start_of(str(path / SKILL)))
             message = f"this skill is named '{skill.meta.id}', but its directory '{path.name}'"
             reading.report.error("bad-value", at, message, hint="agents load a skill by the name of its directory")
         skills[path.name] = placed_skill(skill, str(Path(span_of(node.at).file).parent))
