@@ -19,7 +19,7 @@ Documentation: docs/ in the repository, from docs/tutorial.md on"""
 
 def main() -> None:
     """Run the command `agentv`."""
-    _signal.signal(_signal.SIGINT, _leave)
+    _signal.signal(_signal.SIGINT, _exit_at_once)
     if sys.argv[1:] in (["--version"], ["-V"]):
         from agentv.version import __version__
 
@@ -33,11 +33,11 @@ def main() -> None:
 
 def eva() -> None:
     """Run the command `eva`, short for `agentv prompt`."""
-    _signal.signal(_signal.SIGINT, _leave)
+    _signal.signal(_signal.SIGINT, _exit_at_once)
     _run(["prompt", *sys.argv[1:]])
 
 
-def _leave(*_: object) -> None:
+def _exit_at_once(*_: object) -> None:
     """Exit at once: before the command starts, KeyboardInterrupt would be raised inside an import."""
     os.write(2, b"\ninterrupted; nothing was run\n")
     os._exit(130)

@@ -302,8 +302,8 @@ _OPTIONS = frozenset(EvalSettings.__struct_fields__) - {"paths", "documents", "g
 def _settings(
     source: Source, asked_target: AskedTarget | None, asked_judge: AskedTarget | None, options: Mapping[str, Any]
 ) -> EvalSettings:
-    target, judge = _given(asked_target), _given(asked_judge)
-    _check_given(target, judge, options)
+    target, judge = _as_setting(asked_target), _as_setting(asked_judge)
+    _check_arguments(target, judge, options)
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()
     if isinstance(source, Suite):
@@ -325,7 +325,7 @@ def _settings(
     )
 
 
-def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> None:
+def _check_arguments(target: object, judge: object, options: Mapping[str, Any]) -> None:
     """Check the arguments of `evaluate`, with messages in terms of the Python API.
 
     Raises:
@@ -343,7 +343,7 @@ def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> N
             raise UsageError(f"evaluate() has no option '{name}'", did_you_mean(name, _OPTIONS))
 
 
-def _given(asked: AskedTarget | None) -> Given:
+def _as_setting(asked: AskedTarget | None) -> Given:
     """Return the target or judge as `EvalSettings` takes it, with a function converted to a target."""
     return callable_target(asked) if callable(asked) else asked
 

@@ -54,12 +54,12 @@ class WorkArchive(Protocol):
 class TrialWork(Protocol):
     """The work of an agent in a trial, such as its workspace and its tools, from before the first call until graded.
 
-    Each call of the trial goes through `request`, `counted` and `note`. Then `finish` ends what was started, `context`
-    shows the work to assertions, and `judged` and `close` complete the result.
+    Each call of the trial goes through `request`, `with_usage` and `note`. Then `finish` ends what was started,
+    `context` shows the work to assertions, and `checked` and `close` complete the result.
     """
 
     @property
-    def runs_recorded(self) -> bool:
+    def must_call(self) -> bool:
         """Whether to call the target even if its answer is stored, because its model calls are recorded or replayed."""
 
     @property
@@ -69,10 +69,10 @@ class TrialWork(Protocol):
     def request(self, request: TargetRequest) -> TargetRequest:
         """Return the request with the workspace, tools and limits of the trial."""
 
-    def seen(self, activity: AgentActivity) -> AgentActivity:
+    def corrected(self, activity: AgentActivity) -> AgentActivity:
         """Return the activity that an agent reports, corrected by agentv's own counts."""
 
-    def counted(
+    def with_usage(
         self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
     ) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """Return the result of a call with the usage that agentv counted itself."""
@@ -80,13 +80,13 @@ class TrialWork(Protocol):
     def note(self, answer: TargetResponse | Failure) -> None:
         """Record the trace and the logs of a call."""
 
-    def recall(self, kept: AgentWork | None) -> None:
+    def restore(self, kept: AgentWork | None) -> None:
         """Use the work that an earlier run stored; None if it stored nothing."""
 
-    def exceeded(self, answer: TargetResponse) -> Failure | None:
+    def exceeded_limit(self, answer: TargetResponse) -> Failure | None:
         """Return a Failure if an answer exceeds a limit that nothing enforced during the call."""
 
-    def limited(self, answer: Failure) -> TargetResponse | Failure:
+    def outcome_of(self, answer: Failure) -> TargetResponse | Failure:
         """Return the outcome of a failed call; one that reached a limit may be graded as it is."""
 
     async def finish(self) -> Failure | None:
@@ -95,7 +95,7 @@ class TrialWork(Protocol):
     def context(self, context: AssertionContext) -> AssertionContext:
         """Return the context with the work, or unchanged until `finish` was called."""
 
-    def judged(self, result: TrialResult) -> TrialResult:
+    def checked(self, result: TrialResult) -> TrialResult:
         """Return the result, failed or errored if the work does not allow it to pass."""
 
     async def close(self, result: TrialResult) -> TrialResult:

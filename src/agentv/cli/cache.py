@@ -31,9 +31,9 @@ def stats(*, as_json: bool) -> int:
     """Show how many answers are stored, per target, and since when."""
     from agentv.store.cassettes.cache import CacheStats
 
-    path, found = _file(), CacheStats({}, 0, None, None)
+    path, found = _cache_path(), CacheStats({}, 0, None, None)
     if path.is_file():
-        with _opened(path) as cache:
+        with _open_cache(path) as cache:
             found = cache.stats()
     where, total = shown_from(str(path), str(Path.cwd())), sum(found.answers.values())
     if as_json:
@@ -55,16 +55,16 @@ def clear(older_than: float | None) -> int:
     """Delete stored answers."""
     from agentv.app.wiring import SystemClock
 
-    path, deleted = _file(), 0
+    path, deleted = _cache_path(), 0
     before = None if older_than is None else timestamp(SystemClock().utc() - timedelta(days=older_than), "seconds")
     if path.is_file():
-        with _opened(path) as cache:
+        with _open_cache(path) as cache:
             deleted = cache.clear(before)
     click.echo(f"deleted {plural(deleted, 'answer')}")
     return ExitStatus.PASSED
 
 
-def _file() -> Path:
+def _cache_path() -> Path:
     """Return the path of the cache of the repository that contains the working directory."""
     from agentv.app.results.place import CACHE, project_with
     from agentv.store.cassettes.cache import cache_file
@@ -72,7 +72,7 @@ def _file() -> Path:
     return cache_file(project_with(CACHE))
 
 
-def _opened(path: Path) -> AnswerCache:
+def _open_cache(path: Path) -> AnswerCache:
     from agentv.app.wiring import SystemClock
     from agentv.model.redaction import Redactor
     from agentv.store.cassettes.cache import AnswerCache

@@ -106,7 +106,7 @@ command.params[1:] = sorted(
     key=lambda one: SECTIONS.index(found) if (found := getattr(one, "section", "")) in SECTIONS else len(SECTIONS),
 )
 
-BESIDE = {one.name for one in _OF_EXTENSIONS} - set(EvalSettings.__struct_fields__)
+BESIDE_RUN_OPTIONS = {one.name for one in _OF_EXTENSIONS} - set(EvalSettings.__struct_fields__)
 """Options of extensions that are not settings of the run; they are passed to `BESIDE_RUNS`."""
 
 
@@ -124,13 +124,13 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     shown["no_progress"] |= options.get("debug", False)  # progress would be drawn over the debugger's prompt
     shown_as = ProgressOptions(form, **shown)
     out, exports = split_outs(options.pop("outs"))
-    variables = dict(_variable(text) for text in options.pop("variables", ()))
+    variables = dict(_parse_variable(text) for text in options.pop("variables", ()))
     if options.pop("watches", False):
         from agentv.cli.watching import watch
 
         return watch(paths, {**shown, **options, "format_name": form}, exports)
     lists = options.pop("lists")
-    beside = {name: options.pop(name) for name in BESIDE & options.keys()}
+    beside = {name: options.pop(name) for name in BESIDE_RUN_OPTIONS & options.keys()}
     filters = options.pop("filters")
     options["filter"] = None if not filters else filters[0] if len(filters) == 1 else filters
     settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
@@ -143,7 +143,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     return run_and_report(settings, shown_as, beside)
 
 
-def _variable(text: str) -> tuple[str, Json]:
+def _parse_variable(text: str) -> tuple[str, Json]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise UsageError(f"--var takes NAME=VALUE, found '{text}'")

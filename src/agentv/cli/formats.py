@@ -43,18 +43,18 @@ def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
 
     lines = []
     for one in sorted(found, key=lambda one: one.order):
-        properties = {**_place(one, root), "title": f"agentv {one.code}"}
-        listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-        lines.append(f"::{_LEVELS[one.severity]} {listed}::{_data(full_text(one))}")
+        properties = {**_position(one, root), "title": f"agentv {one.code}"}
+        listed = ",".join(f"{name}={_escape_property(value)}" for name, value in properties.items())
+        lines.append(f"::{_LEVELS[one.severity]} {listed}::{_escape_data(full_text(one))}")
     return "\n".join(lines)
 
 
 def summary_command(text: str, *, title: str, failed: bool) -> str:
     """Return a workflow command without a file, for a summary such as the number of failed cases."""
-    return f"::{'error' if failed else 'notice'} title={_property(title)}::{_data(text)}"
+    return f"::{'error' if failed else 'notice'} title={_escape_property(title)}::{_escape_data(text)}"
 
 
-def _place(found: Diagnostic, root: str) -> dict[str, str]:
+def _position(found: Diagnostic, root: str) -> dict[str, str]:
     """Return the properties of a position. GitHub's end column is inclusive, and columns require a single line."""
     span = found.span
     if span is None:
@@ -66,12 +66,12 @@ def _place(found: Diagnostic, root: str) -> dict[str, str]:
     return {**place, **columns}
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return safe(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 Format = Literal["text", "json", "github", "sarif"]

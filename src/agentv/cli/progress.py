@@ -102,7 +102,7 @@ def run_and_report(
         raise UsageError("--quiet and --verbose conflict", "use one of them")
     if form != "text" and sys.stdout is None:
         raise UsageError(f"--format {form} cannot write to stdout: it is closed")
-    prepared, others = _prepared(settings, options, beside)
+    prepared, others = _prepare(settings, options, beside)
 
     def record_run(run_id: str, directory: Path) -> None:
         """Record the resume command for the parent process, in case this process is killed."""
@@ -137,7 +137,7 @@ def _run_prepared(prepared: Prepared, options: ProgressOptions, opened: Opened) 
         targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
         if prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets):
             view.progress = RunProgress(0, 0.0)  # shown at once: the libraries of model APIs take a second to import
-        outcome = evaluate(prepared, partial(_show, view, live, options, here), opened=opened)
+        outcome = evaluate(prepared, partial(_on_event, view, live, options, here), opened=opened)
     if outcome.status != ExitStatus.PASSED:
         from agentv.reports.run.rerun import RerunOptions
 
@@ -145,8 +145,8 @@ def _run_prepared(prepared: Prepared, options: ProgressOptions, opened: Opened) 
         view.rerun = RerunOptions.of(outcome.record, here=here, root=root, directory=directory)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    exams = _exams(outcome, quiet=quiet and form != "json")
-    _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
+    exams = _exam_reports(outcome, quiet=quiet and form != "json")
+    _print_results(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams and form != "json":
         from agentv.reports.run.activation import triggering_lines
         from agentv.reports.run.exam_attempts import exam_lines, painted
@@ -186,7 +186,7 @@ def _print_next_command(outcome: Outcome, view: RunView, prepared: Prepared, her
         click.echo(f"read the answers in a browser: agentv view{named}", err=True)
 
 
-def _prepared(
+def _prepare(
     settings: EvalSettings, options: ProgressOptions, beside: Mapping[str, Any]
 ) -> tuple[Prepared, list[Beside]]:
     """Return the prepared run and what extensions do alongside it; report invalid files in the chosen format."""
@@ -232,7 +232,7 @@ def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple
     return join([*words, f"--resume={named}"])
 
 
-def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event: Event) -> None:
+def _on_event(view: RunView, live: Live, options: ProgressOptions, here: str, event: Event) -> None:
     if isinstance(event, AgentProgress):
         if view.agents is None:  # few suites have agents
             view.agents = cast("WorkingAgents", loaded(PORTS, "WorkingAgents")(time.monotonic))
@@ -252,7 +252,7 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
         view.add_earlier(event.result)
         return
     else:
-        if (message := _message(event, quiet=options.quiet)) is not None:
+        if (message := _event_message(event, quiet=options.quiet)) is not None:
             # click would bypass the stream that keeps the progress bar at the bottom
             if is_interactive():
                 sys.stderr.write(f"{message}\n")
@@ -262,7 +262,7 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
     live.update(view)
 
 
-def _message(event: Event, *, quiet: bool) -> str | None:
+def _event_message(event: Event, *, quiet: bool) -> str | None:
     """Return the message that is printed for an event as soon as it occurs, or None."""
     if isinstance(event, RunResumed):
         return None if quiet else _resumed_message(event)
@@ -309,7 +309,7 @@ def _interrupted_message(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; press Ctrl-C again to stop at once"
 
 
-def _exams(outcome: Outcome, *, quiet: bool) -> _Exams:
+def _exam_reports(outcome: Outcome, *, quiet: bool) -> _Exams:
     """Return the exams' reports, with the activation of their skills; if quiet, only for those that did not pass."""
     if not outcome.exam_attempts:
         return []
@@ -322,7 +322,7 @@ def _exams(outcome: Outcome, *, quiet: bool) -> _Exams:
     ]
 
 
-def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_json: bool, quiet: bool) -> None:
+def _print_results(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_json: bool, quiet: bool) -> None:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)

@@ -113,7 +113,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _MEGABYTE = 1_000_000
 
 
-def _age(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
+def _parse_age(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
     """Return the age in `12h`, `30d` or `2w`; a number without a unit is in days."""
     if value is None:
         return None
@@ -126,7 +126,10 @@ def _age(ctx: click.Context, param: click.Parameter, value: str | None) -> timed
 @click.command("delete", epilog="Example: agentv results delete --older-than 30d --keep 10")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=runs)
 @click.option(
-    "--older-than", callback=_age, metavar="AGE", help="Delete runs that started longer ago, such as 12h, 30d or 4w."
+    "--older-than",
+    callback=_parse_age,
+    metavar="AGE",
+    help="Delete runs that started longer ago, such as 12h, 30d or 4w.",
 )
 @click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

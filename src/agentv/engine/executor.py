@@ -55,7 +55,7 @@ class LocalExecutor(Struct):
         if isinstance(work, Failure):
             return result_of(trial, self.run_context, 0.0, None, (), error=work)
         try:
-            return await work.close(work.judged(await self._run(trial, work)))
+            return await work.close(work.checked(await self._run(trial, work)))
         finally:
             await work.discard()
 
@@ -82,7 +82,7 @@ class LocalExecutor(Struct):
         answered: AnsweredTrial | TrialResult | None = None
         try:
             answered = await answer_of(trial, self.run_context, work)
-            return await work.close(work.judged(answered)) if isinstance(answered, TrialResult) else answered
+            return await work.close(work.checked(answered)) if isinstance(answered, TrialResult) else answered
         finally:
             if not isinstance(answered, AnsweredTrial):  # otherwise `compare` closes it
                 await work.discard()
@@ -93,7 +93,7 @@ class LocalExecutor(Struct):
         try:
             results = await _graded_together(answered, self.run_context)
             pairs = zip(works, results, strict=True)
-            return [one if work is None else await work.close(work.judged(one)) for work, one in pairs]
+            return [one if work is None else await work.close(work.checked(one)) for work, one in pairs]
         finally:
             for work in works:
                 if work is not None:

@@ -155,15 +155,15 @@ async def with_kept_work(
     if isinstance(kept, Failure):
         return kept
     if work is not None:
-        work.recall(kept)
+        work.restore(kept)
     return answer if kept is None or kept.trace is None else replace(answer, trace=kept.trace)
 
 
 def answer_or_limit(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
     """Return an agent's answer, or a Failure if it reached a limit and is not graded all the same."""
     if isinstance(answer, Failure):
-        return work.limited(answer)
-    exceeded = work.exceeded(answer)
+        return work.outcome_of(answer)
+    exceeded = work.exceeded_limit(answer)
     return answer if exceeded is None or work.grades_at_limits else exceeded
 
 
@@ -265,7 +265,7 @@ async def ask(
         request = work.request(request)
     call = RecordedCall(trial.target, request, run_context.store, run_context.unanswered)
     answer = None
-    runs_again = work is not None and work.runs_recorded
+    runs_again = work is not None and work.must_call
     if request.workspace_path is None and not request.mcp_servers and not runs_again:
         answer = await call.found()
     else:
@@ -274,10 +274,10 @@ async def ask(
         target, agents = run_context.target(trial.target), run_context.throttle.agents
         is_agent = work is not None or trial.target.is_agent
         if is_agent:
-            request = agents.begin(trial, request, None if work is None else work.seen)
+            request = agents.begin(trial, request, None if work is None else work.corrected)
         try:
             given = attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'")
-            answer = await call.record(given if work is None else work.counted(given))
+            answer = await call.record(given if work is None else work.with_usage(given))
         finally:
             if is_agent:
                 agents.end(trial)

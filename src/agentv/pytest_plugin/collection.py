@@ -52,8 +52,8 @@ class EvalFile(pytest.File):
                 self.warn(EvalFileWarning(render_diagnostics([found], source_of, counted=False)))
         runs = config.stash.setdefault(RUNS, Runs(one_by_one=hasattr(config, "workerinput")))
         runs.add(prepared)
-        for trials in _cases(prepared):
-            name = _name(trials[0], several=len(prepared.suites) > 1)
+        for trials in _trials_by_case(prepared):
+            name = _test_name(trials[0], several=len(prepared.suites) > 1)
             # a complete node id, so that pytest splits it at the bracket as it does when it reads an id back (--lf)
             item = EvalCase.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", trials=trials)
             for tag in trials[0].case.tags:
@@ -136,7 +136,7 @@ def _with_pytest_flags(text: str) -> str:
     return text.replace("--target", "--agentv-target").replace("--judge", "--agentv-judge")
 
 
-def _cases(prepared: Prepared) -> Iterator[list[Trial]]:
+def _trials_by_case(prepared: Prepared) -> Iterator[list[Trial]]:
     """Yield the trials of each case on each target, in the order of the file."""
     found: dict[tuple[object, ...], list[Trial]] = defaultdict(list)
     for trial in prepared.plan:
@@ -145,7 +145,7 @@ def _cases(prepared: Prepared) -> Iterator[list[Trial]]:
     yield from found.values()
 
 
-def _name(trial: Trial, *, several: bool) -> str:
+def _test_name(trial: Trial, *, several: bool) -> str:
     """Return the name of a test, such as `refund-request[gpt]`, or `[gpt-short]` with a prompt.
 
     It begins with the suite's name if the file has several.

@@ -128,7 +128,7 @@ def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Pro
     for one in plugins:
         canonical, _ = rules.canonical(one.name)
         rename = f"ask its author to rename it, or remove it: pip uninstall {one.package}"
-        why = _why_unusable(one, rules)
+        why = _name_problem(one, rules)
         if canonical in rules.built_in and not one.name.startswith("not-"):
             reason = "is built in" if canonical == one.name else f"refers to the built-in '{canonical}'"
             message = f"{one.title} is not used: '{one.name}' {reason}, which is used instead"
@@ -142,7 +142,7 @@ def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Pro
     return found
 
 
-def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
+def _name_problem(plugin: Plugin, rules: NameRules) -> str | None:
     _, inverted = rules.canonical(plugin.name)
     if not plugin.value:
         return f"{plugin.title} names nothing: its line must read NAME = module:Class"

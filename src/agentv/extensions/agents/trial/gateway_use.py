@@ -61,7 +61,7 @@ class GatewayUse(Struct):
         env = {name: value for name, value in own.items() if not upstream.holds_key(value)}
         return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
 
-    def seen(self, activity: AgentActivity) -> AgentActivity:
+    def corrected(self, activity: AgentActivity) -> AgentActivity:
         """Return the agent's reported progress, with the gateway's counts of its model calls."""
         steps = self.session.usages()
         tokens, cost = totals_of(steps)
@@ -70,7 +70,7 @@ class GatewayUse(Struct):
         turns, total = max(activity.turns, len(steps)), total_tokens(tokens)
         return structs.replace(activity, turns=turns, tokens=total, cost_usd=cost)
 
-    async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
+    async def with_usage(self, given: Answer | Awaitable[Answer]) -> Answer:
         """Return the answer with the usage that the gateway counted, or the Failure that invalidates it."""
         answer = given if isinstance(given, TargetResponse | Failure) else await self._await_answer(given)
         response = answer.response if isinstance(answer, CallFailure) else answer

@@ -83,7 +83,7 @@ class AgentTrial(Struct):
     _kept: AgentWork | None = None
 
     @property
-    def runs_recorded(self) -> bool:
+    def must_call(self) -> bool:
         """Whether model calls are recorded or replayed, so that the agent runs even if an answer is stored."""
         return self.gateway is not None and self.gateway.session.exchanges is not None
 
@@ -121,15 +121,15 @@ class AgentTrial(Struct):
         self._asked = request
         return request
 
-    def seen(self, activity: AgentActivity) -> AgentActivity:
+    def corrected(self, activity: AgentActivity) -> AgentActivity:
         """Return the agent's reported progress, with the gateway's counts."""
-        return activity if self.gateway is None else self.gateway.seen(activity)
+        return activity if self.gateway is None else self.gateway.corrected(activity)
 
-    def counted(self, given: Given) -> Given:
+    def with_usage(self, given: Given) -> Given:
         """Return what a call gives, with the trace of its spans and its usage as counted by the gateway."""
         if self.spans is not None:
             given = self.spans.joined(given)
-        return given if self.gateway is None else self.gateway.counted(given)
+        return given if self.gateway is None else self.gateway.with_usage(given)
 
     def note(self, answer: TargetResponse | Failure) -> None:
         """Add the logs and the trace of a call."""
@@ -142,7 +142,7 @@ class AgentTrial(Struct):
         if response.trace is not None:
             self.trace = response.trace if self.trace is None else _joined(self.trace, response.trace)
 
-    def recall(self, kept: AgentWork | None) -> None:
+    def restore(self, kept: AgentWork | None) -> None:
         """Restore the work that an earlier run kept, or None if it kept nothing."""
         self._kept = kept or _NOTHING_KEPT
         self.trace, self.changes = self._kept.trace, self._kept.changes
@@ -230,7 +230,7 @@ class AgentTrial(Struct):
         with_user = any(one.role == "user" for one in context.messages)
         return tuple(one for one in messages_of(self.trace) if with_user or one.role != "user")
 
-    def exceeded(self, answer: TargetResponse) -> Failure | None:
+    def exceeded_limit(self, answer: TargetResponse) -> Failure | None:
         """Return a Failure if the agent exceeded a limit without being stopped, or if that is unknown."""
         limits, messages = self.limits, answer.messages
         recorded = len(self.servers.calls()) if self.servers is not None else 0
@@ -253,7 +253,7 @@ class AgentTrial(Struct):
         """Whether a trial whose agent reached a limit is still graded."""
         return self.limits.on_limit == "grade"
 
-    def limited(self, answer: Failure) -> TargetResponse | Failure:
+    def outcome_of(self, answer: Failure) -> TargetResponse | Failure:
         """Convert the Failure of an agent at a limit to `agent-limit`, or to an answer if its work is still graded."""
         if answer.code not in _LIMIT_CODES:
             return answer
@@ -266,7 +266,7 @@ class AgentTrial(Struct):
             return structs.replace(answer, code="agent-limit", message=message, retryable=False)
         return Failure("agent-limit", message)
 
-    def judged(self, result: TrialResult) -> TrialResult:
+    def checked(self, result: TrialResult) -> TrialResult:
         """Return the result, failed if the agent changed protected files, and errored if that is unknown."""
         spec = self.trial.case.workspace
         unknown = self.workspace is None and self.changes is None

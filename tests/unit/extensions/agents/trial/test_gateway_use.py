@@ -174,7 +174,7 @@ ACTIVITY = AgentActivity("edit", 3, 2, 1, 0.5)
 )
 def test_our_own_count_wins_over_what_an_agent_reports(steps, seen):
     session = SimpleNamespace(usages=lambda: steps)
-    assert GatewayUse(session).seen(ACTIVITY) == seen
+    assert GatewayUse(session).corrected(ACTIVITY) == seen
 
 
 @pytest.mark.parametrize(
