@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from agentv.app.results.project import Project
 from agentv.extensions.view.app import application
-from agentv.extensions.view.state import ViewOptions, own_project
+from agentv.extensions.view.state import ViewOptions, local_context
 from doubles.stored_runs import write_run
 
 PORT = 4280
@@ -26,7 +26,7 @@ def add_run(root: Path, run_id: str, results: Any, **record: Any) -> Path:
 @contextmanager
 def viewed(root: Path, options: ViewOptions | None = None, named: tuple[Path, ...] = ()) -> Iterator[TestClient]:
     """A client of a server on a project, which asks as its own page does."""
-    context = own_project(Project(root, named), options or ViewOptions())
+    context = local_context(Project(root, named), options or ViewOptions())
     headers = {"X-Agentv-Token": context.token, "Origin": ADDRESS} if context.token else {}
     with TestClient(application(context, PORT), base_url=ADDRESS, headers=headers) as client:
         yield client

@@ -17,8 +17,8 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.testing.agent_tools import SEARCH_ID, NotOfferedError, OfferedTool, as_offered, offered_tools
 from agentv.testing.steps import (
+    ANSWER_STEPS,
     DEFAULT_USAGE,
-    HOLDERS,
     TURNS,
     Answer,
     ClosedConnection,
@@ -78,9 +78,9 @@ class AgentScript:
             return self._side
         step = self._step(steps, answered, call)
         try:
-            if isinstance(step, HOLDERS):
-                return replace(step, answer=_fitted(step.answer, tools, call))
-            return _fitted(step, tools, call) if isinstance(step, Answer) else step
+            if isinstance(step, ANSWER_STEPS):
+                return replace(step, answer=_translated(step.answer, tools, call))
+            return _translated(step, tools, call) if isinstance(step, Answer) else step
         except NotOfferedError as error:
             return Status(400, str(error))
 
@@ -133,11 +133,11 @@ class _Steps:
                 faults.append(step)
         if faults:
             places.append((tuple(faults), None))
-        answers = (step.answer if isinstance(step, HOLDERS) else step for step in steps)
+        answers = (step.answer if isinstance(step, ANSWER_STEPS) else step for step in steps)
         return cls(tuple(places), any(isinstance(one, Answer) and one.tool_calls for one in answers))
 
 
-def _fitted(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
+def _translated(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
     """The answer with its calls translated to the tools that the request offers."""
     if step.tool_calls:
         calls = tuple(as_offered(one, tools, call.text) for one in step.tool_calls)
@@ -171,13 +171,13 @@ class _Fault(Struct, frozen=True, forbid_unknown_fields=True):
     fault: Literal["hang", "closed-connection"]
 
 
-class _Refusal(Struct, frozen=True, forbid_unknown_fields=True):
+class _ScriptedStatus(Struct, frozen=True, forbid_unknown_fields=True):
     status: int
     message: str = ""
     retry_after: float | str | None = None
 
 
-class _Said(Struct, frozen=True, forbid_unknown_fields=True):
+class _ScriptedAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer. `tool` with its arguments beside it becomes one of `tools` before decoding."""
 
     text: str = ""
@@ -228,12 +228,12 @@ def _read_step(value: Any, where: str) -> Step:
     if "fault" in keys:
         return Hang() if _decoded(value, _Fault, where).fault == "hang" else ClosedConnection()
     if "status" in keys:
-        refused = _decoded(value, _Refusal, where)
+        refused = _decoded(value, _ScriptedStatus, where)
         return Status(refused.status, refused.message, refused.retry_after)
     if "tool" in keys:
-        beside = {key: one for key, one in value.items() if key in _Said.__struct_fields__}
+        beside = {key: one for key, one in value.items() if key in _ScriptedAnswer.__struct_fields__}
         value = {**beside, "tools": [{key: one for key, one in value.items() if key not in beside}]}
-    said = _decoded(value, _Said, where)
+    said = _decoded(value, _ScriptedAnswer, where)
     if not all(isinstance(one.get("tool"), str) for one in said.tools):
         raise ValueError(f"{where}: each of 'tools' needs the name of a 'tool'")
     return Answer(

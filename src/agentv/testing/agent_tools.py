@@ -135,7 +135,7 @@ def as_offered(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolC
     own = next((tool for tool in tools if call.name in (tool.name, tool.full_name)), None)
     tool = own or _tool_of(call.name, tools)
     if tool is None:
-        return _by_other_means(call, tools, text)
+        return _substitute(call, tools, text)
     known = call.name in TOOLS or canonical_name(call.name) in TOOLS
     arguments = _arguments(call.arguments, tool, text) if known else dict(call.arguments)
     return ToolCall(tool.full_name, arguments, call.id)
@@ -191,7 +191,7 @@ def _filler(key: str, schema: Json) -> Json:
     return fillers[kind] if isinstance(kind, str) and kind in fillers else _REQUIRED.get(key, "step")
 
 
-def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
+def _substitute(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
     """Translate a call without a matching tool: files by a patch or the shell, commands by JavaScript (Codex)."""
     patch = next((tool for tool in tools if tool.custom and tool.name == "apply_patch"), None)
     if patch is not None and call.name in ("write", "edit"):

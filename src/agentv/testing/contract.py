@@ -88,7 +88,7 @@ class TargetContract:
         async def close(calls: int) -> None:
             async with _opened(self.settings()) as target:
                 for number in range(calls):
-                    await _given(target, self._request(number))
+                    await _answer_of(target, self._request(number))
                 await target.close()
 
         _run(close(0))
@@ -138,7 +138,7 @@ class TargetContract:
 
         async def cancelled() -> bool:
             async with _opened(settings) as target:
-                call = asyncio.ensure_future(_given(target, self._request(0)))
+                call = asyncio.ensure_future(_answer_of(target, self._request(0)))
                 await asyncio.sleep(0.05)
                 call.cancel()
                 await asyncio.wait([call])
@@ -160,7 +160,7 @@ class TargetContract:
 
         async def asked() -> list[TargetResponse | Failure]:
             async with _opened(settings) as target:
-                return await asyncio.gather(*(_given(target, self._request(number)) for number in range(count)))
+                return await asyncio.gather(*(_answer_of(target, self._request(number)) for number in range(count)))
 
         return _run(asked())
 
@@ -176,7 +176,7 @@ async def _opened(settings: ProviderSettings) -> AsyncIterator[Target]:
         await executor.aclose()
 
 
-async def _given(target: Target, request: TargetRequest) -> TargetResponse | Failure:
+async def _answer_of(target: Target, request: TargetRequest) -> TargetResponse | Failure:
     answer = target.answer(request)
     return await answer if inspect.isawaitable(answer) else answer
 

@@ -75,7 +75,7 @@ def provider_of(path: str) -> ModelApi:
     return _PROVIDERS.get(path.split("/")[1], OPENAI)
 
 
-NOTHING = Reply(0, ())
+NO_REPLY = Reply(0, ())
 
 
 def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
@@ -84,7 +84,7 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
         step = route.provider.filtered
     match step:
         case Status():
-            return refusal(route.provider, call, step)
+            return error_reply(route.provider, call, step)
         case Answer() | EmptyChoices() | ContentFilter():
             return ok_reply(route.operation, call, step, number)
         case WrongType():
@@ -97,10 +97,10 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
             place = min(1, len(pieces) - 1)  # remove a brace from the body or the second event
             pieces[place] = pieces[place].replace(b"}", b"", 1)
             return replace(whole, pieces=tuple(pieces))
-    return NOTHING  # ClosedConnection, Hang
+    return NO_REPLY  # ClosedConnection, Hang
 
 
-def refusal(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
+def error_reply(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
     """An error reply in the provider's format."""
     after = status.retry_after
     body = provider.error(call, status.code, status.message, None if isinstance(after, str) else after)

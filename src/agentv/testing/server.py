@@ -16,9 +16,9 @@ from agentv.model.values.values import JsonObject
 from agentv.testing.delivery import deliver
 from agentv.testing.openai import CREATED
 from agentv.testing.replies import ModelApi, Reply, TokenBucket, encoded
-from agentv.testing.routes import ADDRESSES, Route, over_limit, provider_of, refusal, reply_of, route_of
+from agentv.testing.routes import ADDRESSES, Route, error_reply, over_limit, provider_of, reply_of, route_of
 from agentv.testing.steps import (
-    HOLDERS,
+    ANSWER_STEPS,
     Answer,
     ModelCall,
     Script,
@@ -112,7 +112,7 @@ class ModelServer:
     @property
     def most_at_once(self) -> int:
         """The largest number of calls that waited for their reply at the same time."""
-        return self._log.most
+        return self._log.most_waiting
 
     @property
     def tokens(self) -> TokenUsage:
@@ -160,7 +160,7 @@ class ModelServer:
     async def _handle(self, request: Request) -> StreamResponse:
         route = route_of(request.path) if request.method == "POST" else None
         if route is None:
-            return await self._no_call(request)
+            return await self._reply_without_step(request)
         body = _object(await request.read())
         if body is None:
             return await self._send_error(request, Status(400, "The body is not a JSON object."))
@@ -179,22 +179,22 @@ class ModelServer:
         try:
             return await self._reply(request, route, call, number)
         finally:
-            self._log.here -= 1
+            self._log.waiting -= 1
 
     async def _reply(self, request: Request, route: Route, call: ModelCall, number: int) -> StreamResponse:
         if not self._accepted(request, route.provider):
-            return await self._send(request, refusal(route.provider, call, route.provider.bad_key))
+            return await self._send(request, error_reply(route.provider, call, route.provider.bad_key))
         wait_s = 0.0 if self._bucket is None else self._bucket.take()
         if wait_s:
             return await self._send(request, over_limit(route.provider, call, wait_s))
         step = self._script(call)
-        while isinstance(step, Together) and self._log.most < step.requests:
+        while isinstance(step, Together) and self._log.most_waiting < step.requests:
             await self._log.arrival.wait()
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
         if delay > 0:
             await asyncio.sleep(delay)
         # count before sending, so that a client that has its answer finds it counted; truncated replies report no usage
-        answer = step.answer if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else step
+        answer = step.answer if isinstance(step, ANSWER_STEPS) and not isinstance(step, _TRUNCATED) else step
         if isinstance(answer, Answer) and answer.usage is not None:
             self._log.tokens += answer.usage
         return await self._send(request, reply_of(route, call, step, number), step)
@@ -207,7 +207,7 @@ class ModelServer:
     def _accepted(self, request: Request, provider: ModelApi) -> bool:
         return self._keys is None or key_in(provider.name, request.headers, request.query) in self._keys
 
-    async def _no_call(self, request: Request) -> StreamResponse:
+    async def _reply_without_step(self, request: Request) -> StreamResponse:
         """Reply to a request that uses no step: model lists, token counts, unknown paths."""
         provider = provider_of(request.path)
         if request.headers.get("Upgrade", "").lower() == "websocket":
@@ -225,14 +225,14 @@ class ModelServer:
 
     async def _send_error(self, request: Request, status: Status) -> StreamResponse:
         call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
-        return await deliver(request, refusal(provider_of(request.path), call, status), None)
+        return await deliver(request, error_reply(provider_of(request.path), call, status), None)
 
 
 class _CallLog:
     """The calls and replies so far; written only by the server's thread.
 
     Attributes:
-        here: number of calls that wait for their reply; `most` is its maximum so far.
+        waiting: number of calls that wait for their reply; `most_waiting` is its maximum so far.
         arrival: set when the next call arrives, and then replaced.
     """
 
@@ -241,16 +241,16 @@ class _CallLog:
         self.number = 0
         self.statuses: Counter[int] = Counter()
         self.tokens = TokenUsage(input=0, output=0, total=0, cached=0, reasoning=0)
-        self.most = 0
-        self.here = 0
+        self.most_waiting = 0
+        self.waiting = 0
         self.arrival = asyncio.Event()
 
     def arrived(self, call: ModelCall) -> int:
         """Record a call and return its number, counted from 1."""
         self.calls.append(call)
         self.number += 1
-        self.here += 1
-        self.most = max(self.most, self.here)
+        self.waiting += 1
+        self.most_waiting = max(self.most_waiting, self.waiting)
         self.arrival.set()
         self.arrival = asyncio.Event()
         return self.number
@@ -327,7 +327,7 @@ def count_of(path: str, body: JsonObject) -> JsonObject | None:
     return None
 
 
-_CUT = (Truncated, StoppedStream)
+_TRUNCATED = (Truncated, StoppedStream)
 _LARGEST = 1 << 30
 _GRACE_S = 0.01  # for pending calls; 0 means no limit in aiohttp
 _BACKLOG = 4096  # thousands of clients may connect at once

@@ -154,7 +154,7 @@ def usage_in(usage: object) -> TokenUsage | None:
 
 Fault: TypeAlias = Truncated | MalformedJson | WrongType | ClosedConnection | SlowDrip | StoppedStream | Hang
 Step: TypeAlias = Answer | Status | ContentFilter | EmptyChoices | Together | Fault
-HOLDERS = (Together, Truncated, MalformedJson, SlowDrip, StoppedStream)
+ANSWER_STEPS = (Together, Truncated, MalformedJson, SlowDrip, StoppedStream)
 """Steps that deliver an answer in their own way."""
 
 
@@ -198,9 +198,9 @@ def step_of(step: str | Step) -> Step:
     raise TypeError(f"a reply must be a text or a step such as Answer(…) or Status(429), found {step!r}")
 
 
-_INNER = ("text", "content", "parts", "output")
+_CONTENT_KEYS = ("text", "content", "parts", "output")
 TURNS = ("messages", "contents", "input")
-_HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction", *TURNS)
+_TEXT_KEYS = ("system", "instructions", "systemInstruction", "system_instruction", *TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class ModelCall:
 
 def text_of(body: JsonObject) -> str:
     """The text of all messages of a request in any of the protocols, system messages first."""
-    return "\n".join(piece for key in _HOLDERS for piece in pieces_of(body.get(key))) or "\n".join(_embedded(body))
+    return "\n".join(piece for key in _TEXT_KEYS for piece in pieces_of(body.get(key))) or "\n".join(_embedded(body))
 
 
 def pieces_of(value: Json) -> Iterator[str]:
@@ -259,7 +259,7 @@ def pieces_of(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for key in _INNER:
+        for key in _CONTENT_KEYS:
             yield from pieces_of(value.get(key))
     elif isinstance(value, Sequence):
         for one in value:

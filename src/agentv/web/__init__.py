@@ -1,1 +1,1 @@
-"""What web applications share: request checks, endpoint declarations, encoded responses. Only this uses Starlette."""
+"""What web applications share: request checks, endpoint declarations, encoded responses."""

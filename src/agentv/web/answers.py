@@ -39,7 +39,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 class RefusedError(Exception):
-    """A request is refused; holds the HTTP status and the error code of the response.
+    """Refuses a request with an HTTP status and an error code.
 
     Attributes:
         retry_s: seconds after which the request may be sent again; None omits `Retry-After` from the response.
@@ -79,12 +79,12 @@ def error_response(
     return Response(answer, status, headers, media_type="application/json")
 
 
-def is_known(request: Request, tag: str) -> bool:
+def is_not_modified(request: Request, tag: str) -> bool:
     """Whether the client already has the response with this `ETag`."""
     return tag in (one.strip() for one in request.headers.get("if-none-match", "").split(","))
 
 
-def failed(error: Exception) -> Response:
+def response_to_error(error: Exception) -> Response:
     """The response for an exception that a handler raised."""
     if isinstance(error, RefusedError):
         return error_response(error.status, error.code, str(error), error.retry_s)

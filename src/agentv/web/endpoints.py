@@ -59,7 +59,7 @@ class ProjectContext:
             and if nothing may be changed.
         editor: names and deletes runs; None to do so in the run files.
         labels_of: returns the store of a person's labels; None to use the project's files.
-        writers: limits the threads that change something; None for no limit of their own.
+        writers: limits the threads that change something; None for the default limit.
     """
 
     project: Project
@@ -71,7 +71,7 @@ class ProjectContext:
     _shared: dict[Callable[[ProjectContext], Any], Any] = field(default_factory=dict)
     _lock: RLock = field(default_factory=RLock)
 
-    def locks(self, viewer: Viewer) -> bool:
+    def lacks_token(self, viewer: Viewer) -> bool:
         """Whether the viewer's page may change nothing only because it lacks the token."""
         return bool(self.token) and not viewer.permissions
 
@@ -135,7 +135,7 @@ class Endpoint:
         body: type of the request body, `bytes` for one that is not JSON; None without a body.
         state: returns the text that the ETag is made from, which changes whenever the response does; None to make the
             ETag from the response.
-        kept: whether to cache the response until its state changes, because it is slow to compute.
+        cached: whether to cache the response until its state changes, because it is slow to compute.
         needs: required permission: an option of `agentv view`, or a scope on a team's server.
     """
 
@@ -147,7 +147,7 @@ class Endpoint:
     method: Method = "GET"
     body: Any = None
     state: Callable[[ProjectContext, Call], str] | None = None
-    kept: bool = False
+    cached: bool = False
     needs: Permission | None = None
 
     @property

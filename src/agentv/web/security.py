@@ -97,8 +97,8 @@ class Guard:
         if not (length.isascii() and length.isdigit()) or (self._token is not None and int(length[:12]) > LONGEST_BODY):
             return error_response(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
         origin = headers.get("origin")
-        elsewhere = "/api/" in scope["path"] and headers.get("sec-fetch-site") not in _OWN_SITES
-        if elsewhere or (origin is not None and origin not in self._origins):
+        cross_site = "/api/" in scope["path"] and headers.get("sec-fetch-site") not in _OWN_SITES
+        if cross_site or (origin is not None and origin not in self._origins):
             return error_response(403, "wrong-origin", "requests of other sites are refused")
         return None if method in SAFE or self._token is None else self._refused_change(headers, self._token)
 

@@ -72,7 +72,7 @@ def complete(
     items: Iterable[Completion] = named
     if view is not None and cursor.key is None:
         data = cursor.skeleton()
-        keys = [one for one in view.keys(cursor.path, data) if one.name not in cursor.beside and not one.older]
+        keys = [one for one in view.keys(cursor.path, data) if one.name not in cursor.siblings and not one.deprecated]
         items = [*named, *(Completion(one.name, f"{one.name}: ", "key", one.text) for one in keys)]
     elif view is not None and cursor.key is not None and not named:
         values = view.values(cursor.path, cursor.skeleton(), cursor.key)
@@ -166,12 +166,14 @@ def _described(view: SchemaView, family: str, name: str) -> str:
     summary = view.summary(definition)
     if not summary:
         return ""
-    options = "\n".join(f"- `{one.name}`: {one.text}" for one in view.options(definition) if one.text and not one.older)
+    options = "\n".join(
+        f"- `{one.name}`: {one.text}" for one in view.options(definition) if one.text and not one.deprecated
+    )
     opposite = f"\n\nPasses where `{plain}` fails." if inverted else ""
     return f"**{name}**: {summary}{opposite}\n\n{options}".rstrip()
 
 
-def explained(found: Iterable[Diagnostic]) -> str:
+def explanations(found: Iterable[Diagnostic]) -> str:
     """Explanations of the codes of diagnostics, in Markdown."""
     codes = dict.fromkeys(one.code for one in found)
     return "\n\n".join(f"`{code}`: {CODES[code]} More: `agentv explain {code}`" for code in codes if code in CODES)
@@ -185,7 +187,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\uf
 _WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "<<"])
 """Words with a special meaning as a key or to other YAML parsers."""
 
-_MEANT = re.compile(r"did you mean '(?P<word>[^']+)'\?")
+_SUGGESTION = re.compile(r"did you mean '(?P<word>[^']+)'\?")
 _QUOTES: Final[tuple[Quote, ...]] = ("'", '"')
 
 
@@ -214,7 +216,7 @@ def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
         if "." in older or "." in word or written.strip("'\"") != older:
             return None  # the key moves elsewhere, which needs `agentv validate --fix`
     else:
-        match = _MEANT.search(found.hint or "")
+        match = _SUGGESTION.search(found.hint or "")
         bare = written.strip("'\"")
         if match is None or not bare or f"'{bare}'" not in found.message:
             return None  # the message is not about the word in the span

@@ -38,15 +38,15 @@ class Cursor(Struct, frozen=True):
     start: int
 
     @property
-    def beside(self) -> Mapping[str, str]:
+    def siblings(self) -> Mapping[str, str]:
         """The other keys of the innermost mapping."""
         return self.levels[-1]
 
     def skeleton(self) -> Any:
         """The data from the root to the cursor as far as known, with the other keys of each mapping on the path."""
         inner: Any = {key: _plain(value) for key, value in self.levels[-1].items()}
-        for step, beside in zip(reversed(self.path), reversed(self.levels[:-1]), strict=True):
-            inner = [inner] if step == ITEM else {**{key: _plain(value) for key, value in beside.items()}, step: inner}
+        for step, keys in zip(reversed(self.path), reversed(self.levels[:-1]), strict=True):
+            inner = [inner] if step == ITEM else {**{key: _plain(value) for key, value in keys.items()}, step: inner}
         return inner
 
 
@@ -118,9 +118,9 @@ class _Walk:
                 found[_unquoted(match["key"])] = match["value"] or ""
         return found
 
-    def _climb(self, at: int, indent: int, markers: str, beside: dict[str, str]) -> bool:
+    def _climb(self, at: int, indent: int, markers: str, siblings: dict[str, str]) -> bool:
         """Walk up the lines and collect the path; return False if the cursor is in a block scalar."""
-        self._levels.append(beside)
+        self._levels.append(siblings)
         at, in_list = (self._into_lists(indent, markers), True) if markers else (at, False)
         for number in range(self._line - 1, -1, -1):
             line = self._lines[number]
@@ -142,11 +142,11 @@ class _Walk:
             if markers and column == at and not in_list:
                 at, in_list = self._into_lists(indent, markers), True
             if at == 0 and not in_list:
-                self._rest(number)
+                self._add_outer_keys(number)
                 break
         return True
 
-    def _rest(self, number: int) -> None:
+    def _add_outer_keys(self, number: int) -> None:
         """The keys of the outermost mapping above a line."""
         for line in self._lines[:number]:
             if line[:1] not in {" ", "#", "-", ""} and (match := _KEY.match(line.rstrip())) is not None:

@@ -129,7 +129,7 @@ class Checker:
         self.limit_s = 30.0
         self._pool: ProcessPoolExecutor | None = None
         self._worked = False
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def start(self) -> None:
         """Start the process and its imports before the first check."""
@@ -142,7 +142,7 @@ class Checker:
         Raises:
             CheckEndedError: the process died, or the function took too long and its process was killed.
         """
-        async with self._turn:  # a waiting check must not be killed with a slow one
+        async with self._lock:  # a waiting check must not be killed with a slow one
             for _ in range(2):
                 try:
                     async with asyncio.timeout(self.limit_s):
@@ -232,7 +232,7 @@ class Documents:
             self._check(known)
             self.files_changed({path})
         elif known.diagnostics:  # it is no longer a file of agentv
-            self._finish(known, (), version)
+            self._show(known, (), version)
 
     def close(self, path: str) -> None:
         """Remove a file, and check the files that use it with the text on disk."""
@@ -275,9 +275,9 @@ class Documents:
             one.stale = False
             await asyncio.sleep(DEBOUNCE_S)
             if not one.stale:
-                await self._whole(one)
+                await self._check_text(one)
 
-    async def _whole(self, one: OpenFile) -> None:
+    async def _check_text(self, one: OpenFile) -> None:
         text, version = one.text, one.version
         try:
             found = await self.checker.run(check_in_editor, one.path, one.kind, self.edits)
@@ -287,11 +287,11 @@ class Documents:
         index = found.index or (one.checked.index if one.checked is not None else None)
         one.checked = replace(found, index=index)
         if one.text == text:
-            self._finish(one, found.diagnostics, version)
+            self._show(one, found.diagnostics, version)
         else:
             one.stale = True
 
-    def _finish(self, one: OpenFile, diagnostics: tuple[Diagnostic, ...], version: int | None) -> None:
+    def _show(self, one: OpenFile, diagnostics: tuple[Diagnostic, ...], version: int | None) -> None:
         touched = {one.path, *_files_of(one.diagnostics), *_files_of(diagnostics)}
         one.diagnostics, one.shown_version = diagnostics, version
         self._on_checked(touched)

@@ -71,8 +71,8 @@ FileKind = Literal["eval", "targets", "config", "template", "exam", "meta"]
 _YAML = (".yaml", ".yml")
 _TARGETS = frozenset({"targets", "providers"})
 _CONFIGS = frozenset({"config", "config.local"})
-_TESTS = re.compile(r"^(?:tests|evalcases|eval_cases)[ ]*:", re.MULTILINE)
-_OF_SUITES = re.compile(
+_TESTS_KEY = re.compile(r"^(?:tests|evalcases|eval_cases)[ ]*:", re.MULTILINE)
+_SUITE_KEYS = re.compile(
     r"^[ -]*(?:input|input_messages|assert|assertions|criteria|prompts|providers|target)[ ]*:", re.MULTILINE
 )
 
@@ -86,7 +86,7 @@ def kind_of(path: str, text: str) -> FileKind | None:
         return None
     if file.parent.name == ".agentv":
         return "targets" if file.stem in _TARGETS else "config" if file.stem in _CONFIGS else None
-    return _by_name(file) or ("eval" if _TESTS.search(text) and _OF_SUITES.search(text) else None)
+    return _by_name(file) or ("eval" if _TESTS_KEY.search(text) and _SUITE_KEYS.search(text) else None)
 
 
 def _by_name(file: Path) -> FileKind | None:
@@ -107,7 +107,7 @@ TARGET_NAMES = ("name", "id", "label")
 TARGET_KEYS = frozenset(["target", "targets", "judge", "grader", "judge_target", "grader_target", "use_target"])
 """Keys whose value is the name of a target."""
 
-_DATA = frozenset(
+_DATA_KEYS = frozenset(
     ["vars", "metadata", "input", "input_messages", "expected_output", "expected_messages", "env", "body", "headers"]
 )
 """Keys with arbitrary data of the author, in which no names are looked for."""
@@ -215,7 +215,7 @@ def _references(root: Node, *, top: bool) -> Iterator[tuple[NameKind, Scalar]]:
                 kind = _kind_named_by(key, is_suite=is_suite)
                 if kind is not None:
                     yield from ((kind, one) for one in _named(value))
-                if key not in _DATA:
+                if key not in _DATA_KEYS:
                     waiting.append((value, False))
 
 

@@ -22,7 +22,7 @@ class Described(Struct, frozen=True):
     name: str
     text: str
     default: str = ""
-    older: bool = False
+    deprecated: bool = False
 
 
 class SchemaView:
@@ -48,7 +48,7 @@ class SchemaView:
 
     def key(self, path: tuple[str, ...], data: Any, key: str) -> Described | None:
         """One key of a mapping, even a deprecated one; None if it is unknown."""
-        data = _with(data, path, key)
+        data = _with_key(data, path, key)
         listed = next((one for one in self.keys(path, data) if one.name == key), None)
         if listed is not None:
             return listed
@@ -61,7 +61,7 @@ class SchemaView:
     def values(self, path: tuple[str, ...], data: Any, key: str) -> list[str]:
         """The allowed values of a key; empty if the schema does not list them."""
         found: dict[str, None] = {}
-        for schema in self._at((*path, key), _with(data, path, key)):
+        for schema in self._at((*path, key), _with_key(data, path, key)):
             if not schema.get("deprecated"):
                 listed = schema.get("enum", ["true", "false"] if schema.get("type") == "boolean" else [])
                 found |= dict.fromkeys(str(one) for one in listed)
@@ -110,14 +110,14 @@ class SchemaView:
         return place
 
     def _described(self, name: str, schema: Any) -> Described:
-        text, default, older = "", "", False
+        text, default, deprecated = "", "", False
         for part in self._parts(schema, None, 0) if isinstance(schema, dict) else ():
             text = text or str(part.get("description", ""))
             default = default or (str(part["default"]) if "default" in part else "")
-            older = older or bool(part.get("deprecated"))
+            deprecated = deprecated or bool(part.get("deprecated"))
             if text:
                 break
-        return Described(name, text, default, older)
+        return Described(name, text, default, deprecated)
 
 
 def _steps(schema: Mapping[str, Any], step: str) -> Iterator[Any]:
@@ -139,9 +139,9 @@ def _inside(data: Any, step: str) -> Any:
     return data.get(step) if isinstance(data, dict) else None
 
 
-def _with(data: Any, path: tuple[str, ...], key: str) -> Any:
+def _with_key(data: Any, path: tuple[str, ...], key: str) -> Any:
     """The data with a key of unknown value added at the end of a path."""
     if not path:
         return {**data, key: None} if isinstance(data, dict) else {key: None}
-    inner = _with(_inside(data, path[0]), path[1:], key)
+    inner = _with_key(_inside(data, path[0]), path[1:], key)
     return [inner] if path[0] == ITEM else {**data, path[0]: inner} if isinstance(data, dict) else {path[0]: inner}

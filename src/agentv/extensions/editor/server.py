@@ -19,7 +19,7 @@ from pygls.workspace import PositionCodec
 from agentv.app.authored.reference import FOLDER
 from agentv.codes import CODES
 from agentv.errors import Diagnostic, ExitStatus
-from agentv.extensions.editor.answers import complete, explained, hover, quick_fix
+from agentv.extensions.editor.answers import complete, explanations, hover, quick_fix
 from agentv.extensions.editor.cursor import ITEM, cursor_at
 from agentv.extensions.editor.documents import Documents, OpenFile
 from agentv.extensions.editor.index import FileIndex, bytes_of, index_file, leave_deleted_directory
@@ -113,7 +113,7 @@ _WARM_UP_S = 1.0
 
 T = TypeVar("T")
 
-_PATIENCE_S = 1.0
+_SHUTDOWN_S = 1.0
 """Time that each thread gets to end when the server ends."""
 
 _ICONS = {
@@ -146,7 +146,7 @@ class Server(LanguageServer):
         """The range of a span in its file, in the editor's units."""
         return range_of(span, self.lines(span.file), self.workspace.position_codec)
 
-    async def aside(self, work: Callable[..., T], *given: Any) -> T:
+    async def run_in_thread(self, work: Callable[..., T], *given: Any) -> T:
         """Run a function in a thread, so that the event loop is not blocked. The server's end does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
 
@@ -171,7 +171,7 @@ def create_server() -> Server:
     """A server with all its features, not started."""
     server = Server()
     _add_documents(server)
-    _add_questions(server)
+    _add_requests(server)
     _add_outline(server)
     return server
 
@@ -192,7 +192,7 @@ def serve() -> None:
         server.documents.checker.stop()
     server.threads.shutdown(wait=False, cancel_futures=True)
     for thread in server.threads._threads:  # noqa: SLF001  # one may be blocked on a network file system
-        thread.join(_PATIENCE_S)
+        thread.join(_SHUTDOWN_S)
         if thread.is_alive():
             os._exit(ExitStatus.PASSED)
 
@@ -237,7 +237,7 @@ def _warm_up(directory: str) -> None:
     Project.around(str(Path(directory, "eval.yaml")), {}).schema("eval")
 
 
-def _add_questions(server: Server) -> None:
+def _add_requests(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", ":", "/", "-"]))
     async def completion(params: types.CompletionParams) -> types.CompletionList:
         file = server.file_of(params.text_document.uri)
@@ -247,7 +247,7 @@ def _add_questions(server: Server) -> None:
         place = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
         known = file.checked.index if file.checked else None
-        found = await server.aside(complete, lines, place, file.kind, project, known)
+        found = await server.run_in_thread(complete, lines, place, file.kind, project, known)
         word = range_in(place[0], found.start, place[1], lines, codec)
         items = [
             types.CompletionItem(
@@ -270,10 +270,10 @@ def _add_questions(server: Server) -> None:
         codec, lines = server.workspace.position_codec, lines_of(file.text)
         line, column = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
-        found = await server.aside(hover, lines, (line, column), file.kind, project)
+        found = await server.run_in_thread(hover, lines, (line, column), file.kind, project)
         known = server.documents.diagnostics_of(file.path)
         here = [one for one in known if one.span and _holds(one.span, line + 1, column + 1)]
-        text = "\n\n".join(part for part in (found.text if found else "", explained(here)) if part)
+        text = "\n\n".join(part for part in (found.text if found else "", explanations(here)) if part)
         where = range_in(line, found.start, found.end, lines, codec) if found else None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where) if text else None
 
@@ -284,7 +284,7 @@ def _add_questions(server: Server) -> None:
             return []
         lines = lines_of(file.text)
         line, column = place_in(lines, params.position, server.workspace.position_codec)
-        found = await server.aside(_definitions, file, (line, column), lines, server.documents.edits)
+        found = await server.run_in_thread(_definitions, file, (line, column), lines, server.documents.edits)
         return [types.Location(uri_of(span.file), server.range(span)) for span in found]
 
 
@@ -295,7 +295,7 @@ def _add_outline(server: Server) -> None:
         index = await _fresh_index(server, file)
         if file is None or index is None:
             return []
-        return await server.aside(symbols_of, index, lines_of(file.text), server.workspace.position_codec)
+        return await server.run_in_thread(symbols_of, index, lines_of(file.text), server.workspace.position_codec)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
     def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -352,7 +352,7 @@ async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | Non
         return None
     if file.checked is not None and file.checked.index is not None and file.version == file.shown_version:
         return file.checked.index
-    now = await server.aside(index_file, file.path, server.documents.edits, file.kind)
+    now = await server.run_in_thread(index_file, file.path, server.documents.edits, file.kind)
     return now or (file.checked.index if file.checked else None)
 
 

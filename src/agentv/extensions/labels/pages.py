@@ -416,7 +416,7 @@ def _state(context: ProjectContext, call: Call) -> str:
     return f"{labels} {stamp_of(path)} {is_being_written(path)}"
 
 
-@_judging("/api/judges", query=JudgesQuery, state=_state, kept=True)
+@_judging("/api/judges", query=JudgesQuery, state=_state, cached=True)
 def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
     """Return how well judges agree with people, as `agentv judge check --json` prints it."""
     kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None

@@ -137,7 +137,7 @@ def _project(context: ProjectContext, call: Call) -> ProjectFacts:
         edit="edit" in may,
         label="label" in may,
         run="run" in may,
-        locked=context.locks(call.viewer),
+        locked=context.lacks_token(call.viewer),
         offers=[
             "compare",
             *registered(ENDPOINTS),
@@ -153,7 +153,7 @@ def _runs(context: ProjectContext, call: Call) -> RunPage:
     return view_of(context).runs.page(call.query)
 
 
-@_endpoint(_RUN, state=_state_of_one, kept=True)
+@_endpoint(_RUN, state=_state_of_one, cached=True)
 def _overview(context: ProjectContext, call: Call) -> RunOverview:
     """A run: its facts, failures by cause and rates."""
     return overview(_opened(context, call), call.names["id"])
@@ -172,8 +172,8 @@ def _grid(context: ProjectContext, call: Call) -> GridPage:
     base = view_of(context).opened.run(query.against) if query.against else None
     if query.show != "rated":
         return page_of_grid(run, query, base)
-    kept = None if context.labels_of is None else context.labels_of(call.person)
-    rated = labelled_runs().ratings(run.path, context.project.root, kept)
+    labels = None if context.labels_of is None else context.labels_of(call.person)
+    rated = labelled_runs().ratings(run.path, context.project.root, labels)
     return page_of_grid(run, query, base, frozenset((suite, case) for suite, case, _ in rated))
 
 
@@ -189,14 +189,14 @@ def _trial(context: ProjectContext, call: Call) -> dict[str, Any]:
     return whole_trial(_opened(context, call), call.names["trial"])
 
 
-@_endpoint("/api/compare/moved", query=RunsQuery, state=_state_of_several, kept=True)
+@_endpoint("/api/compare/moved", query=RunsQuery, state=_state_of_several, cached=True)
 def _moved(context: ProjectContext, call: Call) -> MovedCases:
     """The cases that changed between a base and several other runs."""
     ids = _ids(call)
     return moved_cases(ids, [view_of(context).opened.run(run_id) for run_id in ids])
 
 
-@_endpoint("/api/compare", query=RunsQuery, state=partial(_state_of_several, most=2), kept=True)
+@_endpoint("/api/compare", query=RunsQuery, state=partial(_state_of_several, most=2), cached=True)
 def _compared(context: ProjectContext, call: Call) -> ViewedComparison:
     """The comparison of a candidate with a base."""
     base, candidate = _ids(call, 2)
@@ -228,7 +228,7 @@ def _prompt(context: ProjectContext, call: Call) -> WholePrompt:
     return whole_prompt(context.project, call.names["name"], context.project.runs())
 
 
-@_endpoint("/api/trend", query=TrendQuery, state=_state_of_all, kept=True)
+@_endpoint("/api/trend", query=TrendQuery, state=_state_of_all, cached=True)
 def _trend(context: ProjectContext, call: Call) -> ViewedTrend:
     """A suite's results over its most recent runs."""
     return viewed_trend(context.project, call.query)

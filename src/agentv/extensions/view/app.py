@@ -42,7 +42,16 @@ from agentv.extensions.view.growing import DamagedIndexError
 from agentv.extensions.view.pages.page import ENTRY, joined
 from agentv.extensions.view.state import view_of
 from agentv.version import __version__
-from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known, no_route
+from agentv.web.answers import (
+    LOCKED,
+    LONGEST_BODY,
+    RefusedError,
+    encoded,
+    error_response,
+    is_not_modified,
+    no_route,
+    response_to_error,
+)
 from agentv.web.documents import document as document_of
 from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer, description, quiet_config
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
@@ -50,31 +59,31 @@ from agentv.web.security import Guard, Message, Receive, Send, loopback_addresse
 _START = token_urlsafe(8)
 """Part of every ETag, as responses contain cursors, which are only valid in this process."""
 
-KEPT = 16
+MOST_CACHED = 16
 """Number of slow responses that are cached."""
 
 
-async def answer(context: ProjectContext, endpoint: Endpoint, request: Request) -> Response:
+async def respond(context: ProjectContext, endpoint: Endpoint, request: Request) -> Response:
     """The response of an endpoint to a request."""
     try:
-        call = await _checked(context, endpoint, request)
+        call = await _call_of(context, endpoint, request)
         threads = None if endpoint.method == "GET" else context.writers
-        return await to_thread.run_sync(_answered, context, endpoint, call, request, limiter=threads)
+        return await to_thread.run_sync(_response, context, endpoint, call, request, limiter=threads)
     except Exception as error:  # noqa: BLE001  # every error becomes a response with a message
-        return failed(error)
+        return response_to_error(error)
 
 
-def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: Request) -> Response:
+def _response(context: ProjectContext, endpoint: Endpoint, call: Call, request: Request) -> Response:
     tag = None
     if endpoint.state is not None:
         state = f"{__version__}\0{_START}\0{request.url.query}\0{endpoint.state(context, call)}"
         tag = f'W/"{hashlib.blake2b(state.encode(errors="surrogatepass"), digest_size=12).hexdigest()}"'
-        if is_known(request, tag):
+        if is_not_modified(request, tag):
             return Response(status_code=304, headers={"ETag": tag})
     view = view_of(context)
-    kept = view.answers.get((endpoint.path, tag)) if endpoint.kept and tag is not None else None
-    if kept is not None:
-        return Response(kept, media_type="application/json", headers={"ETag": tag or ""})
+    cached = view.answers.get((endpoint.path, tag)) if endpoint.cached and tag is not None else None
+    if cached is not None:
+        return Response(cached, media_type="application/json", headers={"ETag": tag or ""})
     try:
         found = endpoint.handler(context, call)
     except DamagedIndexError:
@@ -84,10 +93,10 @@ def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: 
         return _unless_known(response, request)
     if tag is not None and getattr(found, "indexed", 1.0) >= 1:
         response.headers["ETag"] = tag
-        if endpoint.kept:
+        if endpoint.cached:
             view.answers[(endpoint.path, tag)] = bytes(response.body)
             with suppress(KeyError):  # another thread may have removed the last one
-                while len(view.answers) > KEPT:
+                while len(view.answers) > MOST_CACHED:
                     view.answers.popitem(last=False)
     return response
 
@@ -95,19 +104,19 @@ def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: 
 def _unless_known(response: Response, request: Request) -> Response:
     """The response with an ETag of its content, or 304 without a body if the client already has it."""
     tag = f'W/"{hashlib.blake2b(bytes(response.body), digest_size=12).hexdigest()}"'
-    if is_known(request, tag):
+    if is_not_modified(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
     response.headers["ETag"] = tag
     return response
 
 
-async def _checked(context: ProjectContext, endpoint: Endpoint, request: Request) -> Call:
+async def _call_of(context: ProjectContext, endpoint: Endpoint, request: Request) -> Call:
     viewer: Viewer = request.scope["viewer"]
-    if endpoint.needs is not None and context.locks(viewer):
+    if endpoint.needs is not None and context.lacks_token(viewer):
         raise RefusedError(403, "wrong-token", LOCKED)
     if endpoint.needs is not None and endpoint.needs not in viewer.permissions:
-        raise RefusedError(403, "read-only", _lacking(viewer, endpoint.needs))
-    query = _converted(request.query_params.multi_items(), endpoint.query)
+        raise RefusedError(403, "read-only", _permission_hint(viewer, endpoint.needs))
+    query = _query_of(request.query_params.multi_items(), endpoint.query)
     body = None
     if endpoint.body is not None:
         found = bytearray()
@@ -119,7 +128,7 @@ async def _checked(context: ProjectContext, endpoint: Endpoint, request: Request
     return Call({name: str(request.path_params[name]) for name in endpoint.variables}, query, viewer, body)
 
 
-def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
+def _query_of(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
     repeated = {one.encode_name for one in msgspec.structs.fields(into) if one.type == tuple[str, ...]}
     values: dict[str, Any] = {}
     for name, value in given:
@@ -132,7 +141,7 @@ def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
     return msgspec.convert(values, into, strict=False)
 
 
-def _lacking(viewer: Viewer, permission: Permission) -> str:
+def _permission_hint(viewer: Viewer, permission: Permission) -> str:
     if not viewer.team:
         return f"start the server with --{permission} to do this"
     scope = SCOPE_OF.get(permission)
@@ -184,7 +193,7 @@ async def static_file(request: Request) -> Response:
     packed = any(one == "gzip" or (one.startswith("gzip;") and not one.endswith(("q=0", "q=0.0"))) for one in named)
     tag = f'"{static_version()}{"-gzip" if packed else ""}"'  # the address includes the version
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": tag, "Vary": "Accept-Encoding"}
-    if is_known(request, tag):
+    if is_not_modified(request, tag):
         return Response(status_code=304, headers=headers)
     if packed:
         headers["Content-Encoding"] = "gzip"
@@ -231,7 +240,7 @@ def project_application(context: ProjectContext, static: str) -> Starlette:
         return Response(encoded(description("agentv view", declared, STREAMS)), media_type="application/json")
 
     routes = [
-        Route(one.path.replace("{route}", "{route:path}"), partial(answer, context, one), methods=[one.method])
+        Route(one.path.replace("{route}", "{route:path}"), partial(respond, context, one), methods=[one.method])
         for one in declared
     ]
     routes += [Route(one.path, partial(one.open, events)) for one in STREAMS]
@@ -240,11 +249,11 @@ def project_application(context: ProjectContext, static: str) -> Starlette:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    return failed(no_route(error))
+    return response_to_error(no_route(error))
 
 
 async def _bug(_: Request, error: Exception) -> Response:
-    return failed(error)
+    return response_to_error(error)
 
 
 HANDLERS: Mapping[Any, Any] = {HTTPException: _http_error, Exception: _bug}
@@ -275,37 +284,37 @@ def listening_socket(port: int | None) -> socket.socket:
     tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED), 0]
     for one in tried:
         # name the protocol: asyncio sets TCP_NODELAY only then, without which small responses are delayed
-        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            made.bind(("127.0.0.1", one))
-            made.listen(128)
+            listening.bind(("127.0.0.1", one))
+            listening.listen(128)
         except OSError as error:
-            made.close()
+            listening.close()
             if port is None and error.errno == EADDRINUSE:
                 continue
             hint = "give another one with --port, or none to use the next free one"
             raise UsageError(f"cannot listen on port {one}: {error.strerror}", hint) from error
-        return made
+        return listening
     raise UsageError("no port is free", "give one with --port")
 
 
-def serve(context: ProjectContext, made: socket.socket, started: Callable[[], None] = lambda: None) -> None:
+def serve(context: ProjectContext, listening: socket.socket, started: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Args:
         context: state of the project.
-        made: a listening socket.
+        listening: a listening socket.
         started: called once when requests can be answered.
     """
-    port = made.getsockname()[1]
+    port = listening.getsockname()[1]
     config = quiet_config(application(context, port), timeout_graceful_shutdown=1, timeout_keep_alive=30, lifespan="on")
     server = _Server(config)
     server.config.load()
     started()
     try:
         with suppress(KeyboardInterrupt):
-            server.run(sockets=[made])
+            server.run(sockets=[listening])
     finally:
         context.close()
 
@@ -325,13 +334,13 @@ def opened_in_browser(address: str, *, secret: bool) -> Iterator[None]:
     with TemporaryDirectory(prefix="agentv-view-") as private:  # mode 0700
         if secret:
             page = Path(private, "open.html")
-            page.write_text(_LEADING.format(address=escape(address)), encoding="utf-8")
+            page.write_text(_REDIRECT.format(address=escape(address)), encoding="utf-8")
             address = page.as_uri()
         Thread(target=_open, args=(address,), daemon=True).start()
         yield
 
 
-_LEADING = """<!doctype html>
+_REDIRECT = """<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
 <meta http-equiv="refresh" content="0;url={address}">

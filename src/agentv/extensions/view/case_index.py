@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -127,15 +126,14 @@ class CaseIndex:
         """Type and name of each assertion, by number. The name is None if there are too many."""
         return self._writer.assertions.all()
 
-    def append(self, trials: Iterable[IndexedTrial], end: int, fingerprint: int) -> list[int]:
-        """Add trials that were read up to `end`; return the numbers of the changed cases, each once."""
+    def append(self, trials: Iterable[IndexedTrial], end: int, fingerprint: int) -> None:
+        """Add trials that were read up to `end`."""
         if not self._database.in_transaction:
             self._database.execute("BEGIN")
-        changed, number = self._writer.add(trials, self.read.next_trial)
+        number = self._writer.add(trials, self.read.next_trial)
         self.queries.forget()
         self.read = ReadState(end, number, fingerprint)
         self._database.execute("UPDATE read SET place = ?, trials = ?, fingerprint = ?", self.read)
-        return changed
 
     def commit(self) -> None:
         """Write the added trials to the file."""
@@ -162,10 +160,6 @@ class CaseIndex:
         copy = _connected(path)
         self._database.backup(copy)
         return CaseIndex(copy, self.order)
-
-    def numbers(self, choice: CaseChoice) -> array[int]:
-        """The numbers of the selected cases in order."""
-        return self.queries.numbers(choice)
 
     def entries(self, numbers: Sequence[int]) -> list[CaseEntry]:
         """The cases with these numbers and their trials, in the same order."""

@@ -120,7 +120,7 @@ class GridCounts(NamedTuple):
     changed: int
 
 
-class Beside(NamedTuple):
+class MatchedCases(NamedTuple):
     """Cases of this run matched with another run.
 
     Attributes:
@@ -176,7 +176,7 @@ class CaseQueries:
 
     def _conditions(self, choice: CaseChoice) -> Iterator[tuple[str, list[str]]]:
         """The SQL conditions of a choice, each with its parameters."""
-        groups = [number for number, group in self._writer.all_groups() if choice.takes(group)]
+        groups = [number for number, group in self._writer.all_groups() if choice.includes(group)]
         yield _IN_GROUPS, [_as_json(groups)]
         if choice.ids:
             yield _WITH_IDS, [_as_json(choice.ids)]
@@ -351,7 +351,7 @@ class CaseQueries:
         found = self._database.execute(_OF_IDS, (ids,))
         return frozenset(row for row, group, case_id in found if (suites[group], case_id) in cases)
 
-    def beside(self, base: CaseQueries) -> Beside:
+    def match(self, base: CaseQueries) -> MatchedCases:
         """Match the cases with those of another run as `agentv compare` does."""
         scopes, earlier_scopes = self._scopes(), base._scopes()
         shared = shared_names((scopes.values(), earlier_scopes.values()))
@@ -372,7 +372,7 @@ class CaseQueries:
                 numbers[number] = other
             if status != before:
                 changed.append(number)
-        return Beside(numbers, tuple(changed))
+        return MatchedCases(numbers, tuple(changed))
 
     def _scopes(self) -> Mapping[int, CaseScope]:
         return {

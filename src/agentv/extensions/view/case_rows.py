@@ -131,7 +131,7 @@ class CaseGroup(Struct, frozen=True, gc=False, array_like=True):
         return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
 
     @property
-    def place(self) -> tuple[str | None, ...]:
+    def key(self) -> tuple[str | None, ...]:
         """What distinguishes cases with the same id: file, suite, target, prompt and variant."""
         return (self.path, self.suite, self.target, self.prompt, self.variant)
 
@@ -165,7 +165,7 @@ class CaseChoice(Struct, frozen=True, gc=False):
     ids: tuple[str, ...] = ()
     order: CaseOrder = "worst"
 
-    def takes(self, group: CaseGroup) -> bool:
+    def includes(self, group: CaseGroup) -> bool:
         """Whether the choice includes a group, by its names and tags."""
         return (
             self.suite in ("", group.suite)
@@ -292,18 +292,18 @@ class CaseWriter:
         """Every list of grades with its number: assertion, state, assertion, state, …."""
         return ((number, _numbers_in(value)) for number, value in self._grades.all())
 
-    def add(self, trials: Iterable[IndexedTrial], first: int) -> tuple[list[int], int]:
-        """Add trials, numbered from `first`; return the changed cases, each once, and the next number."""
-        changed: dict[int, bool] = {}
+    def add(self, trials: Iterable[IndexedTrial], first: int) -> int:
+        """Add trials, numbered from `first`; return the next number."""
+        sampled: dict[int, None] = {}
         number = first
         for trial in trials:
             case = self._add(trial, number)
-            changed[case] = changed.get(case, False) or trial.group.repeat > 1
+            if trial.group.repeat > 1:
+                sampled[case] = None
             number += 1
-        for case, repeated in changed.items():
-            if repeated:
-                self._settle(case)
-        return list(changed), number
+        for case in sampled:
+            self._update_case(case)
+        return number
 
     def _add(self, trial: IndexedTrial, number: int) -> int:
         case, copy, route = self._find(trial)
@@ -334,7 +334,7 @@ class CaseWriter:
             if found is None:
                 return None, copy, route
             number, case_id, group = found
-            if case_id == trial.case_id and self.group(group).place == trial.group.place:
+            if case_id == trial.case_id and self.group(group).key == trial.group.key:
                 return number, copy, route
             copy += 1
 
@@ -370,7 +370,7 @@ class CaseWriter:
         self._database.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, trial.texts))
         self.trials += 1
 
-    def _settle(self, case: int) -> None:
+    def _update_case(self, case: int) -> None:
         """Update the verdict, score and costs of a case with several samples."""
         (group,) = self._database.execute('SELECT "group" FROM cases WHERE number = ?', (case,)).fetchone()
         rule = self.group(group).rule
@@ -422,10 +422,10 @@ def _as_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-_HELD = 10_000
+_MAX_CACHED = 10_000
 """Maximum number of texts that are cached in memory."""
 
-_NAMES = 500
+_MAX_NAMES = 500
 """Maximum number of assertions with a name; later ones have only a type, so that filters stay short."""
 
 
@@ -449,7 +449,7 @@ class InternedTexts:
         """The number of a text, which is added if it is new."""
         found = self._numbers.get(value)
         if found is None:
-            if len(self._numbers) >= _HELD:
+            if len(self._numbers) >= _MAX_CACHED:
                 self._numbers.clear()
             found = self._numbers[value] = self._stored(value)
         return found
@@ -458,7 +458,7 @@ class InternedTexts:
         """The text with a number."""
         found = self._values.get(number)
         if found is None:
-            if len(self._values) >= _HELD:
+            if len(self._values) >= _MAX_CACHED:
                 self._values.clear()
             found = self._values[number] = self._database.execute(self._read, (number,)).fetchone()[0]
         return found
@@ -484,7 +484,7 @@ class InternedAssertions:
     def number(self, kind: str, name: str) -> int:
         """The number of an assertion, or that of its type if there are too many names."""
         named: tuple[str, str | None] = (kind, name)
-        if named not in self._numbers and len(self._numbers) >= _NAMES:
+        if named not in self._numbers and len(self._numbers) >= _MAX_NAMES:
             named = (kind, None)
         found = self._numbers.get(named)
         if found is None:

@@ -13,7 +13,7 @@ from agentv.errors import AgentvError, StoreError
 from agentv.extensions.view.case_index import CaseIndex
 from agentv.extensions.view.case_rows import AnyStatus, CaseChoice, CaseEntry, CaseOrder
 from agentv.extensions.view.growing import GrowingRun
-from agentv.extensions.view.rates import Rate, kept_facts, rate_of_cases
+from agentv.extensions.view.rates import Rate, rate_of_cases, stored_facts
 from agentv.model.run.trial import Status
 from agentv.store.journal.verification import stored_summary
 from agentv.store.totals.tally import STATUSES
@@ -144,7 +144,7 @@ class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start"
 class CasePage(Struct, frozen=True, rename={"start": "from"}):
     """A page of the selected cases.
 
-    A case counts once for each target, prompt and variant, unless it says "distinct".
+    A case counts once per target, prompt and variant, except in `worst` and `distinct`.
 
     Attributes:
         start: position of the first case.
@@ -182,12 +182,12 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
         progress, numbers = run.progress(), run.numbers(choice)
         with run.index() as index:
             entries = index.entries(numbers[query.start : query.start + query.limit])
-        shown = _shown(run, msgspec.structs.replace(choice, order="run"), len(numbers))
+        shown = _totals(run, msgspec.structs.replace(choice, order="run"), len(numbers))
     cases = [ViewedCase.of(entry) for entry in entries]
     return CasePage(cases, query.start, len(numbers), *shown, progress.indexed, progress.cursor)
 
 
-class _Shown(NamedTuple):
+class _PageTotals(NamedTuple):
     """Numbers of a page of cases that cover all selected cases."""
 
     counts: StatusCounts
@@ -197,24 +197,24 @@ class _Shown(NamedTuple):
     rate: Rate | None
 
 
-def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
-    cut, every = cut_of(run.path), choice == CaseChoice(order=choice.order)
+def _totals(run: GrowingRun, choice: CaseChoice, total: int) -> _PageTotals:
+    cut, every = cut_reason(run.path), choice == CaseChoice(order=choice.order)
 
-    def counted(index: CaseIndex) -> _Shown:
-        kept = kept_facts(index) if every else None
-        if kept is not None:
-            facts = kept.with_cut(cut)
+    def counted(index: CaseIndex) -> _PageTotals:
+        stored = stored_facts(index) if every else None
+        if stored is not None:
+            facts = stored.with_cut(cut)
             worst = StatusCounts.of(facts.worst)
-            return _Shown(StatusCounts.of(index.counts), worst, facts.distinct, facts.flaky, facts.rate)
+            return _PageTotals(StatusCounts.of(index.counts), worst, facts.distinct, facts.flaky, facts.rate)
         queries, rate = index.queries, rate_of_cases(index, choice, total, cut)
         worst = StatusCounts.of(queries.counts(queries.outcomes(choice)).by_status)
         counts = StatusCounts.of(queries.by_status(choice))
-        return _Shown(counts, worst, queries.distinct(choice), queries.flaky(), rate)
+        return _PageTotals(counts, worst, queries.distinct(choice), queries.flaky(), rate)
 
-    return run.remember(("shown", choice, cut), counted)
+    return run.cached(("shown", choice, cut), counted)
 
 
-def cut_of(run: Path) -> str | None:
+def cut_reason(run: Path) -> str | None:
     """Why a run was stopped because of its results, or None if it was not."""
     try:
         stored = stored_summary(run)

@@ -26,13 +26,13 @@ def command(named: tuple[str, ...], port: int | None, by: str = "", *, no_open: 
     """
     from agentv.app.results.project import Project
     from agentv.extensions.view.app import listening_socket, opened_in_browser, serve
-    from agentv.extensions.view.state import ViewOptions, own_project, view_of
+    from agentv.extensions.view.state import ViewOptions, local_context, view_of
 
     project = Project.of(named)
     options = ViewOptions(**allowed, person=by)
     listening = listening_socket(port)
-    context = own_project(project, options)
-    view_of(context).opened.tell = lambda text: click.echo(text, err=True)
+    context = local_context(project, options)
+    view_of(context).opened.notify = lambda text: click.echo(text, err=True)
     token = f"?token={context.token}" if context.token else ""
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}"
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")

@@ -100,7 +100,7 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
             earlier, case = case_at(before, pair.before.places), case_at(after, pair.after.places)
             if earlier is not None and case is not None:
                 moved.append(ChangedCase(case, earlier, change_of(pair)))
-    return told_comparison(runs, found, moved)
+    return comparison_view(runs, found, moved)
 
 
 def compared(base: GrowingRun, candidates: Sequence[GrowingRun]) -> list[Comparison | UsageError]:
@@ -115,7 +115,7 @@ def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedCompar
     return ViewedComparison(base_run, candidate_run, refused, dict.fromkeys(CHANGES, 0), [], [])
 
 
-def told_comparison(runs: tuple[str, str], found: Comparison, moved: list[ChangedCase]) -> ViewedComparison:
+def comparison_view(runs: tuple[str, str], found: Comparison, moved: list[ChangedCase]) -> ViewedComparison:
     """A comparison in the form that pages show, with the given changed cases."""
     gone = [
         CaseName(key.suite, key.case_id, key.target, key.prompt, key.variant)
@@ -207,7 +207,7 @@ def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
     found = compared(base, candidates)
     named = [(ids[0], other) for other in ids[1:]]
     verdicts = [
-        refused_comparison(both, one) if isinstance(one, UsageError) else told_comparison(both, one, [])
+        refused_comparison(both, one) if isinstance(one, UsageError) else comparison_view(both, one, [])
         for both, one in zip(named, found, strict=True)
     ]
     worse, better = _directions([one for one in found if isinstance(one, Comparison)])

@@ -22,15 +22,15 @@ from agentv.extensions.view.runs import ViewedRun
 from agentv.extensions.view.state import view_of
 from agentv.reports.text import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
-from agentv.web.answers import RefusedError, encoded, error_response, failed
+from agentv.web.answers import RefusedError, encoded, error_response, response_to_error
 from agentv.web.endpoints import ProjectContext, Stream
 
 LiveState = Literal["running", "ended", "deleted", "unreadable"]
 
-_AT_ONCE = 200
+_EVENT_ROWS = 200
 """Maximum number of rows per event."""
 
-_HELD = 8
+_CACHED_EVENTS = 8
 """Number of cached events, for other streams with the same cursor."""
 
 
@@ -133,16 +133,16 @@ class RunChanges:
 
     def __init__(self, run: GrowingRun) -> None:
         self.run = run
-        self._held: OrderedDict[tuple[str, str], RowsEvent | ResetEvent | None] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], RowsEvent | ResetEvent | None] = OrderedDict()
         self.state = self._state()
         self.lock = asyncio.Lock()
-        self._looked = time.monotonic()
+        self._state_checked = time.monotonic()
         self.watch = Watch(self._look, POLL_S)
 
     def _look(self) -> bool:
         changed = self._read()
-        if time.monotonic() - self._looked >= STATE_S:
-            state, self._looked = self._state(), time.monotonic()
+        if time.monotonic() - self._state_checked >= STATE_S:
+            state, self._state_checked = self._state(), time.monotonic()
             if state != self.state:
                 changed = self._read() or True  # send the last rows before the end
                 self.state = state
@@ -172,15 +172,15 @@ class RunChanges:
         key = (cursor, self.cursor())
         if cursor == key[1]:
             return None
-        if key not in self._held:
-            self._held[key] = self._found(*key)
-            while len(self._held) > _HELD:
-                self._held.popitem(last=False)
-        return self._held[key]
+        if key not in self._cache:
+            self._cache[key] = self._found(*key)
+            while len(self._cache) > _CACHED_EVENTS:
+                self._cache.popitem(last=False)
+        return self._cache[key]
 
     def _found(self, cursor: str, now: str) -> RowsEvent | ResetEvent | None:
         with self.run.lock:
-            found = self.run.changed_since(cursor, _AT_ONCE)
+            found = self.run.changed_since(cursor, _EVENT_ROWS)
             if found is None:
                 return ResetEvent(now)
             entries, following = found
@@ -196,7 +196,7 @@ class RunChanges:
         return None
 
 
-class _Admission:
+class _AccessCheck:
     """Checks that the viewer of a stream may still read the project, as they may be signed out meanwhile."""
 
     def __init__(self, context: ProjectContext, request: Request) -> None:
@@ -239,13 +239,13 @@ class Events:
             if shared is None or not shared.watch.watchers or shared.run is not run:
                 shared = self._runs[key] = RunChanges(run)
         except Exception as error:  # noqa: BLE001  # every error becomes a response with a message
-            return failed(error)
+            return response_to_error(error)
         start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.cursor()
-        return self._response(self._run_events(shared, start, _Admission(self._context, request)))
+        return self._response(self._run_events(shared, start, _AccessCheck(self._context, request)))
 
     async def of_project(self, request: Request) -> Response:
         """The event stream of the list of runs."""
-        return self._response(self._list_events(_Admission(self._context, request)))
+        return self._response(self._list_events(_AccessCheck(self._context, request)))
 
     def _response(self, events: AsyncGenerator[ServerSentEvent, None]) -> Response:
         if self._streams >= MOST_STREAMS:
@@ -266,7 +266,7 @@ class Events:
             self._streams -= 1
 
     async def _run_events(
-        self, shared: RunChanges, cursor: str, admission: _Admission
+        self, shared: RunChanges, cursor: str, access: _AccessCheck
     ) -> AsyncGenerator[ServerSentEvent, None]:
         state: StateEvent | None = None
         async with shared.watch as watch:
@@ -289,7 +289,7 @@ class Events:
                     state = now
                     if state.state == "deleted":
                         return
-                if not await admission.wait(changed):
+                if not await access.wait(changed):
                     return
 
     def _read_list(self) -> bool:
@@ -297,7 +297,7 @@ class Events:
         before, self._listed = self._listed, {run.run_id: run for run in view_of(self._context).runs.all()}
         return self._listed != before
 
-    async def _list_events(self, admission: _Admission) -> AsyncGenerator[ServerSentEvent, None]:
+    async def _list_events(self, access: _AccessCheck) -> AsyncGenerator[ServerSentEvent, None]:
         if not self._list_watch.watchers:
             await run_in_threadpool(self._read_list)
         known = self._listed
@@ -311,7 +311,7 @@ class Events:
                 for run_id in known.keys() - found.keys():
                     yield _event("gone", GoneEvent(run_id))
                 known = found
-                if not await admission.wait(changed):
+                if not await access.wait(changed):
                     return
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from agentv.extensions.view.case_index import CaseIndex
-from agentv.extensions.view.case_queries import Beside, GridCounts, GridFilter
+from agentv.extensions.view.case_queries import GridCounts, GridFilter, MatchedCases
 from agentv.extensions.view.case_rows import CaseChoice, CaseEntry, CaseGroup, CaseOrder, CaseTrial
 from agentv.extensions.view.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.growing import GrowingRun
@@ -167,20 +167,20 @@ def page_of_grid(
     choice = choice_of(run, query, MOST)
     if query.where:
         choice = replace(choice, trials=_where(run, choice, query.where))
-    beside = None if base is None else _beside(run, base)
+    matched = None if base is None else _matched(run, base)
     with run.lock, run.index() as index:
         progress = run.progress()
-        changed = beside.changed if beside else ()
+        changed = matched.changed if matched else ()
         name = ("grid", choice, query.show, changed, rated)
-        chosen, counts = run.remember(name, lambda index: _rows(index, query, choice, changed, rated))
+        chosen, counts = run.cached(name, lambda index: _rows(index, query, choice, changed, rated))
         columns = _columns(index)
         shown = chosen[query.start : query.start + query.limit]
         by_row = index.queries.cells(shown, choice)
         entries = {one.number: one for one in index.entries([number for row in shown for number in by_row[row]])}
     before = {}
-    if base is not None and beside is not None:
+    if base is not None and matched is not None:
         with base.index() as index:
-            others = {number: beside.numbers[number] for number in entries if number in beside.numbers}
+            others = {number: matched.numbers[number] for number in entries if number in matched.numbers}
             found = {one.number: one for one in index.entries(list(others.values()))}
         reader = _Reader(base, columns, found.values())
         before = {number: reader.cell(found[other]) for number, other in others.items() if other in found}
@@ -231,22 +231,22 @@ def _where(run: GrowingRun, choice: CaseChoice, where: tuple[str, ...]) -> tuple
                 trials.append(first_at[place])
         return tuple(trials)
 
-    return run.remember(("where", choice, where), found)
+    return run.cached(("where", choice, where), found)
 
 
 def _facts(variables: Mapping[str, object], metadata: Mapping[str, object]) -> dict[str, object]:
     return {**variables, **{f"metadata.{name}": value for name, value in metadata.items()}}
 
 
-def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
+def _matched(run: GrowingRun, base: GrowingRun) -> MatchedCases:
     """The cases of a run matched with those of another one.
 
     The runs are locked in the order of their paths, to prevent a deadlock with the opposite comparison.
     """
     first, second = sorted((run, base), key=lambda one: one.path)
     with first.lock, second.lock, base.index() as before:
-        name = ("beside", str(base.path), before.read)
-        return run.remember(name, lambda index: index.queries.beside(before.queries))
+        name = ("matched", str(base.path), before.read)
+        return run.cached(name, lambda index: index.queries.match(before.queries))
 
 
 def _columns(index: CaseIndex) -> list[GridColumn]:

@@ -39,10 +39,10 @@ from agentv.store.rows.results import read_results_at
 
 T = TypeVar("T")
 
-_FIRST_S = 0.3
+_WAIT_S = 0.3
 """Seconds that a request waits for unread rows."""
 
-_REMEMBERED = 16
+_CACHED = 16
 """Number of computed results that are cached per run, up to 5 MB each for a million cases."""
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
@@ -82,22 +82,22 @@ class GrowingRun:
         self._temporary = temporary
         self.lock = RLock()
         self._index: CaseIndex | None = None
-        self._kept = False
+        self._is_stored = False
         self._seen: FileState | None = None
         self._inode = 0
         self._generation = secrets.randbits(32)
         self._problem = ""
         self._collected = Collected()
-        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
-        self._remembered_at = 0  # `next_trial` of the index for which results are cached
-        self._tried: int | None = None
+        self._cache: OrderedDict[Hashable, Any] = OrderedDict()
+        self._cache_version = 0  # `next_trial` of the index for which results are cached
+        self._tried_to_store: int | None = None
 
     def close(self) -> None:
         """Close the index."""
         with self.lock:
-            self._begin_again()
+            self._reset()
 
-    def catch_up(self, seconds: float = _FIRST_S) -> Progress:
+    def catch_up(self, seconds: float = _WAIT_S) -> Progress:
         """Read appended rows for at most `seconds`.
 
         Raises:
@@ -134,33 +134,33 @@ class GrowingRun:
             try:
                 yield self._index
             except sqlite3.DatabaseError as error:
-                if not self._kept and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                if not self._is_stored and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     raise
-                self._begin_again()
+                self._reset()
                 with suppress(OSError):
                     (self.path / VIEWED).unlink(missing_ok=True)
                 raise DamagedIndexError(f"the index of {self.path} was damaged; it is built again: {error}") from error
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the selected cases in order, cached until a row is added."""
-        return self.remember(choice, lambda index: index.numbers(choice))
+        return self.cached(choice, lambda index: index.queries.numbers(choice))
 
     def facts(self, cut: str | None) -> IndexFacts:
         """Counts and rates over all cases. `cut` says why the run was stopped because of its results, if it was."""
-        return self.remember("facts", index_facts).with_cut(cut)
+        return self.cached("facts", index_facts).with_cut(cut)
 
-    def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
+    def cached(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
         """The result of `make`, cached by name until a row is added or newer results replace it."""
         with self.index() as index:
-            if index.read.next_trial != self._remembered_at:
-                self._remembered.clear()
-                self._remembered_at = index.read.next_trial
-            if name not in self._remembered:
-                self._remembered[name] = make(index)
-                if len(self._remembered) > _REMEMBERED:
-                    self._remembered.popitem(last=False)
-            self._remembered.move_to_end(name)
-            value: T = self._remembered[name]
+            if index.read.next_trial != self._cache_version:
+                self._cache.clear()
+                self._cache_version = index.read.next_trial
+            if name not in self._cache:
+                self._cache[name] = make(index)
+                if len(self._cache) > _CACHED:
+                    self._cache.popitem(last=False)
+            self._cache.move_to_end(name)
+            value: T = self._cache[name]
             return value
 
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
@@ -207,13 +207,13 @@ class GrowingRun:
             return None if counts is None else counts.summary(run_id=run_id, planned=planned, duration_ms=0.0)
 
     @property
-    def to_keep(self) -> bool:
+    def can_be_stored(self) -> bool:
         """Whether all rows are read, and the index should be kept."""
         with self.lock:
             index, read = self._index, self._seen is not None
-            return index is not None and read and not self._kept and self._tried != index.read.next_trial
+            return index is not None and read and not self._is_stored and self._tried_to_store != index.read.next_trial
 
-    def keep(self) -> bool:
+    def store_index(self) -> bool:
         """Store the index beside the rows if the run has ended and all rows are read; return False if that failed.
 
         A copy is finished, so that the index can be used meanwhile.
@@ -221,9 +221,9 @@ class GrowingRun:
         copy = self._temporary.with_suffix(".kept")
         with self.lock:
             index, seen = self._index, self._seen
-            if index is None or seen is None or not self.to_keep:
+            if index is None or seen is None or not self.can_be_stored:
                 return True
-            self._tried = index.read.next_trial
+            self._tried_to_store = index.read.next_trial
             if self.changed() or _may_be_written(self.path):
                 return True
             failures, problem = self._collected.failures, self._problem
@@ -233,20 +233,20 @@ class GrowingRun:
             made.close()
             with self.lock:
                 if self._index is index and self._seen == seen and not self.changed():
-                    return self._take(copy)
+                    return self._switch_to(copy)
                 return True
         finally:
             made.close()
             copy.unlink(missing_ok=True)
 
-    def _take(self, finished: Path) -> bool:
+    def _switch_to(self, finished: Path) -> bool:
         """Continue with a finished index; return whether it could be stored beside the rows."""
         if not _put_beside_rows(finished, self.path):
             return False
         opened = CaseIndex.open(self.path / VIEWED, self._order())
         if opened is not None and self._index is not None:
             self._index.close()
-            self._index, self._kept = opened, True
+            self._index, self._is_stored = opened, True
             self._temporary.unlink(missing_ok=True)
         return True
 
@@ -257,9 +257,9 @@ class GrowingRun:
             if found is not None and found == self._seen:
                 return False
             current = index
-            if found is None or _is_another(found, index, self._file, self._inode) or _rewritten(found, self._seen):
+            if found is None or _was_replaced(found, index, self._file, self._inode) or _rewritten(found, self._seen):
                 self._generation += bool(index.read.place)
-                self._begin_again()
+                self._reset()
                 current = self._index = CaseIndex.create(self._temporary, self._order())
             return found is not None and self._read_batch(found, current)
 
@@ -283,9 +283,9 @@ class GrowingRun:
         """The index stored beside the rows if it belongs to them, otherwise an empty one."""
         with suppress(StoreError, OSError):
             state = state_of(self._file)
-            found = _kept_index(self.path, state, self._order())
-            if found is not None and state is not None and not _is_another(state, found[0], self._file, self._inode):
-                self._kept, self._inode = True, state.inode
+            found = _stored_index(self.path, state, self._order())
+            if found is not None and state is not None and not _was_replaced(state, found[0], self._file, self._inode):
+                self._is_stored, self._inode = True, state.inode
                 self._collected = Collected(None, None)
                 self._problem = found[1]
                 return found[0]
@@ -304,19 +304,19 @@ class GrowingRun:
 
     def _writable(self, index: CaseIndex) -> CaseIndex:
         """The index, or a copy of a stored one, whose file must not change."""
-        if not self._kept:
+        if not self._is_stored:
             return index
-        self._index, self._kept = index.copied(self._temporary), False
+        self._index, self._is_stored = index.copied(self._temporary), False
         index.close()
         return self._index
 
-    def _begin_again(self) -> None:
+    def _reset(self) -> None:
         """Discard the index and everything computed from it."""
         if self._index is not None:
             self._index.close()
-        self._index, self._kept, self._seen, self._inode, self._problem = None, False, None, 0, ""
+        self._index, self._is_stored, self._seen, self._inode, self._problem = None, False, None, 0, ""
         self._collected = Collected()
-        self._remembered.clear()
+        self._cache.clear()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
 
@@ -351,7 +351,7 @@ def _result_at(file: Path, root: str, place: int) -> TrialResult:
     return next(read_results_at(file, root, [place]))
 
 
-def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> bool:
+def _was_replaced(found: FileState, index: CaseIndex, file: Path, inode: int) -> bool:
     """Whether the file was replaced, or the part that was read has changed."""
     read = index.read
     if found.size < read.place or (inode and found.inode != inode):
@@ -365,7 +365,7 @@ _ROWS_FILE = "rows file"
 _PROBLEM = "problem"
 
 
-def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
+def _stored_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
     """The index stored beside the rows, and why some rows are left out of it; None if it is not of these rows.
 
     A modified index is not used.
@@ -374,9 +374,9 @@ def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[C
     if found is None or state is None:
         return None
     with suppress(sqlite3.Error):
-        kept = found.saved(_ROWS_FILE)
+        stamp = found.saved(_ROWS_FILE)
         # the file is unchanged, or only grew since
-        if kept is not None and (kept == _stamp(state) or not kept.startswith(b"%x-" % state.size)):
+        if stamp is not None and (stamp == _stamp(state) or not stamp.startswith(b"%x-" % state.size)):
             return found, (found.saved(_PROBLEM) or b"").decode()
     found.close()
     return None

@@ -10,11 +10,11 @@ from msgspec import Struct
 from agentv.app.results.listing import compared_totals_of, listed_run, totals_of
 from agentv.errors import StoreError
 from agentv.extensions.view.case_index import CaseIndex
-from agentv.extensions.view.cases import StatusCounts, cut_of
+from agentv.extensions.view.cases import StatusCounts, cut_reason
 from agentv.extensions.view.growing import GrowingRun
 from agentv.extensions.view.pages.page import HtmlReport, failures_json
 from agentv.extensions.view.rates import AssertionRate, Rate
-from agentv.extensions.view.runs import ViewedState, name_of, state_in_views
+from agentv.extensions.view.runs import ViewedState, name_of, viewed_state
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
@@ -120,7 +120,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
     ended = None if listed.state == "being written" else summary
     with run.lock:
         progress = run.progress()
-        facts = run.facts(cut_of(run.path))
+        facts = run.facts(cut_reason(run.path))
         with run.index() as index:
             # the summary of an ended run counts all planned cases, the index only those with a row
             worst = facts.worst if ended is None else [getattr(ended.cases, status) for status in STATUSES]
@@ -131,7 +131,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
     return RunOverview(
         run_id=run_id,
         name=name_of(record),
-        state=state_in_views(listed.state),
+        state=viewed_state(listed.state),
         problem=without_directories(progress.problem or listed.problem or ""),
         done=counts.trials if listed.state == "being written" else listed.done,
         planned=listed.planned,

@@ -86,9 +86,9 @@ def rate_of_cases(index: CaseIndex, choice: CaseChoice, total: int, cut: str | N
     """
     if choice.statuses or choice.trials is not None or choice.assertion.startswith("failed "):
         return None
-    groups = [group for _, group in index.groups() if choice.takes(group)]
+    groups = [group for _, group in index.groups() if choice.includes(group)]
     early = any(group.alpha is not None for group in groups)
-    if not early and _alone(groups):
+    if not early and _are_independent(groups):
         passed, failed, errored, *_ = index.queries.by_status(choice)
         kinds = Counter({(1, 1.0): passed, (1, 0.0): failed})
         return _rate(_sums(kinds, passed, failed, errored), groups, "judged case", cut)
@@ -102,7 +102,7 @@ def rate_of_cases(index: CaseIndex, choice: CaseChoice, total: int, cut: str | N
     return _rate(sums, groups, of, cut, partial(estimated_rate, samples=sums.samples))
 
 
-def _alone(groups: Iterable[CaseGroup]) -> bool:
+def _are_independent(groups: Iterable[CaseGroup]) -> bool:
     """Whether each trial is a cluster of its own."""
     found = list(groups)
     ran_with = {(group.target, group.prompt, group.variant) for group in found}
@@ -130,7 +130,7 @@ def _rate(
     return Rate(found.mean, interval, sums.judged, found.clusters, by, sums.bounds, sums.errored, of, cut)
 
 
-class _Graded:
+class _GradeCounter:
     """Counts the grades of one assertion by cluster."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
     names = {name for _, name in known}
     by_name = len(names) <= _MOST_NAMES and None not in names
     shown = [(name if by_name and name is not None else kind) for kind, name in known]
-    found: dict[str, _Graded] = defaultdict(_Graded)
+    found: dict[str, _GradeCounter] = defaultdict(_GradeCounter)
     for (kind, _), name in zip(known, shown, strict=True):
         found[name].types[kind] = None
     lists = dict(index.grades())
@@ -202,24 +202,24 @@ class IndexFacts(Struct, frozen=True):
         """A copy without intervals if the run was stopped because of its results."""
         if cut is None:
             return self
-        assertions = [msgspec.structs.replace(one, rate=_cut(one.rate, cut)) for one in self.assertions]
-        return msgspec.structs.replace(self, rate=_cut(self.rate, cut), assertions=assertions)
+        assertions = [msgspec.structs.replace(one, rate=_without_interval(one.rate, cut)) for one in self.assertions]
+        return msgspec.structs.replace(self, rate=_without_interval(self.rate, cut), assertions=assertions)
 
 
 def index_facts(index: CaseIndex) -> IndexFacts:
     """The facts stored in an index, or else computed from its tables."""
-    return kept_facts(index) or _computed(index)
+    return stored_facts(index) or _computed(index)
 
 
-def kept_facts(index: CaseIndex) -> IndexFacts | None:
+def stored_facts(index: CaseIndex) -> IndexFacts | None:
     """The facts stored in an index for its current rows, or None."""
-    saved = index.saved(_saved_as(index))
+    saved = index.saved(_facts_name(index))
     return None if saved is None else _decode(saved)
 
 
 def save_facts(index: CaseIndex) -> None:
     """Compute the facts and store them in an index."""
-    index.save(_saved_as(index), msgspec.json.encode(_computed(index)))
+    index.save(_facts_name(index), msgspec.json.encode(_computed(index)))
 
 
 _decode = msgspec.json.Decoder(IndexFacts).decode
@@ -237,9 +237,9 @@ def _computed(index: CaseIndex) -> IndexFacts:
     )
 
 
-def _saved_as(index: CaseIndex) -> str:
+def _facts_name(index: CaseIndex) -> str:
     return f"facts {index.read.next_trial}"
 
 
-def _cut(rate: Rate | None, cut: str) -> Rate | None:
+def _without_interval(rate: Rate | None, cut: str) -> Rate | None:
     return None if rate is None else msgspec.structs.replace(rate, interval=None, cut=cut)

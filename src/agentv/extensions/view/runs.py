@@ -43,19 +43,19 @@ class OpenRuns:
     """Opens the runs of a project on request. A thread reads their remaining rows in the background.
 
     Attributes:
-        tell: called with notes for the person who started the server.
+        notify: called with notes for the person who started the server.
     """
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.tell: Callable[[str], None] = lambda _: None
-        self._told = False
+        self.notify: Callable[[str], None] = lambda _: None
+        self._noted = False
         self._directory = tempfile.TemporaryDirectory(prefix="agentv-view-")
         self._runs: OrderedDict[Path, GrowingRun] = OrderedDict()
         self._numbers = count()
         self._lock = Lock()
         self._ended = Event()
-        self._behind: Thread | None = None
+        self._reader: Thread | None = None
 
     def run(self, run_id: str) -> GrowingRun:
         """The run with an id, with as many rows read as a short time allows.
@@ -80,11 +80,11 @@ class OpenRuns:
             closed += [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _OPEN)]
         for one in closed:
             one.close()
-        if found.catch_up().indexed < 1 or found.to_keep:
+        if found.catch_up().indexed < 1 or found.can_be_stored:
             with self._lock:
-                if self._behind is None or not self._behind.is_alive():
-                    self._behind = Thread(target=self._read_all, name="agentv-view-rows", daemon=True)
-                    self._behind.start()
+                if self._reader is None or not self._reader.is_alive():
+                    self._reader = Thread(target=self._read_all, name="agentv-view-rows", daemon=True)
+                    self._reader.start()
         return found
 
     def is_open(self, path: Path) -> bool:
@@ -102,17 +102,17 @@ class OpenRuns:
     def close(self) -> None:
         """Close all runs and stop the thread."""
         self._ended.set()
-        if self._behind is not None:
-            self._behind.join(timeout=1)
+        if self._reader is not None:
+            self._reader.join(timeout=1)
         for path in list(self._runs):
             self.forget(path)
         with suppress(OSError):
             self._directory.cleanup()
 
-    def _tell_apart(self, run: Path) -> None:
-        if not self._told:
-            self._told = True
-            self.tell(
+    def _note_temporary_index(self, run: Path) -> None:
+        if not self._noted:
+            self._noted = True
+            self.notify(
                 f"note: no index can be written in {safe(str(run))}: it is kept in {self._directory.name} until the"
                 " server stops, and made again at the next start"
             )
@@ -123,14 +123,14 @@ class OpenRuns:
             with self._lock:
                 runs = list(self._runs.values())
             behind = [run for run in runs if run not in broken and run.changed()]
-            to_keep = [run for run in runs if run not in broken and run.to_keep]
-            if not behind and not to_keep:
+            storable = [run for run in runs if run not in broken and run.can_be_stored]
+            if not behind and not storable:
                 return
-            for run in behind or to_keep[:1]:
+            for run in behind or storable[:1]:
                 try:
                     run.catch_up(0)
-                    if not behind and not run.keep():
-                        self._tell_apart(run.path)
+                    if not behind and not run.store_index():
+                        self._note_temporary_index(run.path)
                 except (AgentvError, OSError, sqlite3.Error):  # the next request gets the error
                     broken.add(run)
             time.sleep(_PAUSE_S)
@@ -225,7 +225,7 @@ class RunPage(Struct, frozen=True):
     names: RunNames
 
 
-def state_in_views(state: RunState) -> ViewedState:
+def viewed_state(state: RunState) -> ViewedState:
     """The name of a run's state in the API."""
     return "running" if state == "being written" else state
 
@@ -250,16 +250,8 @@ class RunList:
         with self._lock:
             for path in [path for path in self._known if path not in set(runs.values())]:
                 del self._known[path]
-        found = sorted((self._viewed(run_id, path) for run_id, path in runs.items()), key=_begun)
+        found = sorted((self._viewed(run_id, path) for run_id, path in runs.items()), key=_start_key)
         return _with_trends(found)[::-1]
-
-    def one(self, run_id: str) -> ViewedRun:
-        """The run with an id.
-
-        Raises:
-            NoSuchRunError: no run has this id.
-        """
-        return self._viewed(run_id, self._opened.project.run(run_id))
 
     def page(self, query: RunQuery) -> RunPage:
         """The page of runs that a query selects.
@@ -270,7 +262,7 @@ class RunList:
         if not 0 < query.limit <= MOST:
             raise ValueError(f"limit must be 1 to {MOST}")
         every = self.all()
-        chosen = [one for one in every if _takes(query, one)]
+        chosen = [one for one in every if _matches(query, one)]
         if query.sort != "started" or query.order == "asc":
             # a stable sort keeps equal runs newest first; runs without the value come last
             known = [one for one in chosen if _SORTS[query.sort](one) is not None]
@@ -317,7 +309,7 @@ class RunList:
             _UNKNOWN,
             run_id=run_id,
             name=name_of(record),
-            state=state_in_views(listed.state),
+            state=viewed_state(listed.state),
             started=started if isinstance(started, str) else "",
             suites=listed.suites,
             targets=listed.targets,
@@ -352,7 +344,7 @@ _TREND = 12
 """Maximum number of earlier runs whose pass rates are shown with a run."""
 
 
-def _begun(run: ViewedRun) -> str:
+def _start_key(run: ViewedRun) -> str:
     """The start time of a run in the format of run ids, as a sort key."""
     return run.started.replace("-", "").replace(":", "") or run.run_id
 
@@ -370,7 +362,7 @@ def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
 
 
 _SORTS: dict[RunSort, Callable[[ViewedRun], Any]] = {
-    "started": _begun,
+    "started": _start_key,
     "name": lambda one: (one.name or one.run_id).casefold(),
     "pass_rate": lambda one: one.pass_rate,
     "cost": lambda one: one.cost_usd,
@@ -379,7 +371,7 @@ _SORTS: dict[RunSort, Callable[[ViewedRun], Any]] = {
 }
 
 
-def _takes(query: RunQuery, run: ViewedRun) -> bool:
+def _matches(query: RunQuery, run: ViewedRun) -> bool:
     texts = (run.run_id, run.name, *run.suites, *run.targets, *run.tags)
     return (
         query.tag in ("", *run.tags)

@@ -33,7 +33,7 @@ class ViewOptions(Struct, frozen=True):
     person: str = ""
 
 
-class RunFiles:
+class RunFileEditor:
     """A `RunEditor` that changes the files of runs."""
 
     def __init__(self, opened: OpenRuns) -> None:
@@ -83,7 +83,7 @@ class ProjectView:
         self.runs = RunList(self.opened)
         self.answers: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self.runner = CaseRunner(context.project)
-        self.editor = context.editor or RunFiles(self.opened)
+        self.editor = context.editor or RunFileEditor(self.opened)
 
     def close(self) -> None:
         """Close all runs and end the rerun in progress."""
@@ -96,7 +96,7 @@ def view_of(context: ProjectContext) -> ProjectView:
     return context.shared(ProjectView)
 
 
-def own_project(project: Project, options: ViewOptions) -> ProjectContext:
+def local_context(project: Project, options: ViewOptions) -> ProjectContext:
     """The context of `agentv view`. Pages with the token get the permissions given on the command line."""
     allowed = frozenset(one for one in PERMISSIONS if getattr(options, one))
     token, own = token_urlsafe(32) if allowed else "", Viewer(options.person, allowed)

@@ -129,7 +129,7 @@ class CaseRunner:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._printed: IO[bytes] | None = None
-        self._begun = Rerun()
+        self._started = Rerun()
         self._before: frozenset[str] = frozenset()
         self._cancelled = False
 
@@ -146,8 +146,8 @@ class CaseRunner:
         with self._lock:
             if self._process is not None and self._process.poll() is None:
                 raise UsageError("a case is running again already; wait for it or cancel it")
-            self._forget()
-            self._begun, self._cancelled = begun, False
+            self._release()
+            self._started, self._cancelled = begun, False
             self._before = frozenset(self._project.runs())
             self._printed = TemporaryFile()  # noqa: SIM115  # closed when the next one starts
             # -P: like the command `agentv`, do not import modules from the working directory
@@ -163,19 +163,19 @@ class CaseRunner:
                 )
             except (OSError, ValueError) as error:
                 raise UsageError(f"the command cannot be started: {error}") from error
-            return self._now()
+            return self._current()
 
     def status(self) -> Rerun:
         """The status of the current or last rerun."""
         with self._lock:
-            return self._now()
+            return self._current()
 
     def cancel(self) -> Rerun:
         """Interrupt the rerun as Ctrl-C does, so that its results so far are saved."""
         with self._lock:
             process = self._process
             if process is None or process.poll() is not None:
-                return self._now()
+                return self._current()
             self._cancelled = True
             process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -190,10 +190,10 @@ class CaseRunner:
                 with suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
-            self._forget()
+            self._release()
 
-    def _now(self) -> Rerun:
-        process, begun = self._process, self._begun
+    def _current(self) -> Rerun:
+        process, begun = self._process, self._started
         if process is None:
             return begun
         status = process.poll()
@@ -210,13 +210,13 @@ class CaseRunner:
         size = os.fstat(descriptor).st_size
         return os.pread(descriptor, SHOWN_BYTES, max(0, size - SHOWN_BYTES)).decode(errors="replace")
 
-    def _forget(self) -> None:
+    def _release(self) -> None:
         if self._printed is not None:
             self._printed.close()
         self._printed = self._process = None
 
 
-_ALONE = frozenset({"--last-failed"})
+_SELECTING_FLAGS = frozenset({"--last-failed"})
 """Options without a value that select cases of the eval files."""
 
 _SELECTING = frozenset({"--filter", "--prompt", "--variant"})
@@ -248,14 +248,15 @@ def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
             named[word].append(next(rest, ""))
         elif word in _SELECTING:
             next(rest, "")
-        elif word not in _ALONE:
+        elif word not in _SELECTING_FLAGS:
             value = () if "=" in word or word in _FLAGS else (next(rest, ""),)
             other.append(" ".join((word, *value)))  # only a person can judge whether it is safe
     if is_signed_here(found.record, root):
         recorded = {os.path.realpath(path) for path in _recorded_files(found.record, root, directory)}
-        strange = [path for path in files if os.path.realpath(path) not in recorded]
+        unrecorded = [path for path in files if os.path.realpath(path) not in recorded]
         _refuse(
-            [os.path.relpath(path, directory) for path in strange], "a row names an eval file that the run did not run"
+            [os.path.relpath(path, directory) for path in unrecorded],
+            "a row names an eval file that the run did not run",
         )
         return
     what = "the run was not started by you in this project on this machine, and the project does not define"
@@ -295,7 +296,7 @@ def _own_files(directory: Path) -> Iterator[str]:
 
 def _undefined(wanted: Sequence[str], files: Sequence[str], directory: Path) -> Sequence[str]:
     """The names that are targets or judges neither of the project nor of every eval file of the command."""
-    env = {name: value for name, value in os.environ.items() if name not in _CHOSEN_BY}
+    env = {name: value for name, value in os.environ.items() if name not in _TARGET_VARIABLES}
     try:
         unlisted = set(wanted)
         if wanted:
@@ -310,7 +311,7 @@ def _undefined(wanted: Sequence[str], files: Sequence[str], directory: Path) -> 
     return [name for name in wanted if name in unlisted]
 
 
-_CHOSEN_BY = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
+_TARGET_VARIABLES = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
 
 
 def _names(suites: Iterable[Suite]) -> set[str]:

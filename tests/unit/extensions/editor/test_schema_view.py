@@ -109,7 +109,7 @@ def test_the_place_of_a_cursor(text, path, key, prefix) -> None:
 def test_keys_beside_the_cursor_are_those_of_its_mapping() -> None:
     lines = ["tests:", "- id: a", "  input: hi", "  ", "  # note", "  threshold: 1", "- id: b", "  tags: x", ""]
     cursor = cursor_at(lines, 3, 2)
-    assert cursor.beside == {"id": "a", "input": "hi", "threshold": "1"}
+    assert cursor.siblings == {"id": "a", "input": "hi", "threshold": "1"}
 
 
 @pytest.mark.parametrize(

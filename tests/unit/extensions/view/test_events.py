@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from agentv.app.results.project import Project
 from agentv.extensions.view.events import Events
-from agentv.extensions.view.state import ViewOptions, own_project
+from agentv.extensions.view.state import ViewOptions, local_context
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, finished, trial
@@ -69,7 +69,7 @@ def test_two_servers_on_one_project_say_the_same_and_leave_a_whole_index(tmp_pat
 
 
 def test_a_client_that_takes_nothing_costs_one_event_and_gets_all_later(tmp_path, path):
-    context = own_project(Project(tmp_path, ()), ViewOptions())
+    context = local_context(Project(tmp_path, ()), ViewOptions())
     scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path_params": {"id": RUN}}
 
     async def watch():

@@ -136,7 +136,7 @@ def test_the_index_is_kept_once_the_run_is_over_and_believed_only_of_its_rows(pa
     write_run(path, some(4))
     run = grown(path)
     listed(run)
-    run.keep()
+    run.store_index()
     kept = path / "view.sqlite"
     assert kept.is_file()
     assert oct(kept.stat().st_mode & 0o777) == "0o600"
@@ -157,7 +157,7 @@ def test_a_run_that_is_resumed_while_it_is_viewed_grows_although_its_kept_index_
     write_run(path, some(4))
     run = grown(path)
     listed(run)
-    run.keep()
+    run.store_index()
     (path / "view.sqlite").unlink()
     append(path, *lines(finished(trial=trial("later"))))
     assert [listed(run).total, listed(run).total] == [5, 5]
@@ -175,7 +175,7 @@ def test_an_index_that_is_damaged_inside_is_built_again(path):
     write_run(path, [finished(trial=trial(f"case-{at}"), output="word " * 50) for at in range(300)])
     run = grown(path)
     listed(run)
-    run.keep()
+    run.store_index()
     kept = path / "view.sqlite"
     content = bytearray(kept.read_bytes())
     content[8192:] = b"\xa5" * (len(content) - 8192)
@@ -198,7 +198,7 @@ def test_an_index_is_no_link(path, tmp_path):
     (path / "view.sqlite").symlink_to(tmp_path / "elsewhere.sqlite")
     run = grown(path)
     assert listed(run).total == 2
-    run.keep()
+    run.store_index()
     assert (tmp_path / "elsewhere.sqlite").read_bytes() == b""
 
 
@@ -297,7 +297,7 @@ def test_a_row_that_was_changed_in_its_place_is_read_again(path):
     rows = path / "index.jsonl"
     run = grown(path)
     assert ids(run, status="failed") == []
-    run.keep()
+    run.store_index()
     cursor = run.progress().cursor
     before, middle, after = (lines(*part) for part in (results[:15], results[15:16], results[16:]))
     changed = [middle[0].replace(b'"status":"passed"', b'"status":"failed"')]
@@ -334,7 +334,7 @@ def test_a_finished_index_says_what_a_growing_one_does(path):
         )
     ]
     before = [msgspec.structs.replace(listed(run, **one), cursor="") for one in questions]
-    run.keep()
+    run.store_index()
     assert (path / "view.sqlite").exists()
     assert [msgspec.structs.replace(listed(run, **one), cursor="") for one in questions] == before
     assert [msgspec.structs.replace(listed(grown(path, 1), **one), cursor="") for one in questions] == before
@@ -346,8 +346,8 @@ def test_a_directory_that_takes_no_index_has_it_elsewhere(path):
     (path / "view.sqlite").mkdir()
     run = grown(path)
     listed(run)
-    run.keep()
-    assert not run.to_keep
+    run.store_index()
+    assert not run.can_be_stored
     assert len(ids(run, order="name")) == 5
     append(path, *lines(finished(trial=trial("later"))))
     assert listed(run).total == 6
@@ -360,7 +360,7 @@ def test_a_row_of_10_mb_and_lines_that_are_none_leave_the_page_usable(path):
     run.catch_up(60)
     (case,) = listed(run, q="zebra").cases
     assert (case.id, len(case.teaser) < 1000) == ("long", True)
-    run.keep()
+    run.store_index()
     again = grown(path, 1)
     assert listed(again).total == 4
     assert "no row of a run starts at byte" in again.progress().problem, "a kept index still says what it leaves out"

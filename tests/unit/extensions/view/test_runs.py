@@ -15,10 +15,10 @@ def test_where_no_index_can_be_written_it_is_told_once_where_it_is(tmp_path):
         (path / f".view.sqlite.{os.getpid()}.new").mkdir()  # refuses root as well
     runs = OpenRuns(Project(tmp_path))
     told = []
-    runs.tell = told.append
+    runs.notify = told.append
     for path in reversed(written):
         assert runs.run(path.name).progress().indexed == 1
-        runs._behind.join(20)
+        runs._reader.join(20)
     assert len(told) == 1
     assert str(written[1]) in told[0]
     kept = told[0].split(" kept in ")[1].split()[0]

@@ -198,13 +198,13 @@ def early_facts(samples: Sequence[Sample], rule: Rule) -> dict[str, Any] | None:
 MOST_STEPS = 2000
 """Maximum number of steps of one trace in a page."""
 
-LONGEST = 10_000
+LONGEST_STEP_TEXT = 10_000
 """Maximum number of characters of one text of a step in a page."""
 
 MOST_TEXT = 2_000_000
 """Maximum number of characters of all steps of one trace in a page."""
 
-DEEPEST = 6
+DEEPEST_SUBAGENT = 6
 """Maximum indentation of sub-agents, in levels."""
 
 
@@ -214,8 +214,10 @@ def trace_json(trace: Trace, path: str) -> dict[str, Any]:
     steps: list[dict[str, Any]] = []
     length = 0
     counted = trace.is_counted
-    for step, depth in zip(trace.steps[:MOST_STEPS], depths_of(trace.steps[:MOST_STEPS], DEEPEST), strict=True):
-        facts: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_own(step)}
+    for step, depth in zip(
+        trace.steps[:MOST_STEPS], depths_of(trace.steps[:MOST_STEPS], DEEPEST_SUBAGENT), strict=True
+    ):
+        facts: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_step_facts(step)}
         if counted and isinstance(step, UsageStep) and step.evidence == "agent":
             facts["name"] = "the agent reports"
         row = {name: value for name, value in facts.items() if value is not None and value != ""}
@@ -240,7 +242,7 @@ def trace_json(trace: Trace, path: str) -> dict[str, Any]:
     }
 
 
-def _own(step: Step) -> dict[str, Any]:
+def _step_facts(step: Step) -> dict[str, Any]:
     if isinstance(step, MessageStep):
         return {"kind": "message", "role": step.role, "text": _cut(step.text), "reasoning": _cut(step.reasoning or "")}
     if isinstance(step, PermissionStep):
@@ -289,9 +291,9 @@ def _text(value: Json) -> str:
 
 def _cut(text: str) -> str:
     """A text, truncated with a note if it is too long."""
-    if len(text) <= LONGEST:
+    if len(text) <= LONGEST_STEP_TEXT:
         return text
-    return f"{text[:LONGEST]}\n[the first {LONGEST:,} of {len(text):,} characters]"
+    return f"{text[:LONGEST_STEP_TEXT]}\n[the first {LONGEST_STEP_TEXT:,} of {len(text):,} characters]"
 
 
 MOST_LINES = 5000

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agentv.extensions.view.shown_comparison import ShownComparison
 
 
-TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned", "replaced")
+RECORD_KEYS = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned", "replaced")
 """Keys of `run.json` that the page shows, in addition to settings."""
 
 SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")
@@ -70,10 +70,10 @@ class HtmlReport(Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Facts about the run for the page."""
         facts = {
-            **{key: self.record[key] for key in TOLD if key in self.record},
+            **{key: self.record[key] for key in RECORD_KEYS if key in self.record},
             "run_id": self.run_id,
-            "settings": _chosen(self.record.get("settings"), SETTINGS),
-            "suites": [_chosen(one, ("name", "path", "prompts")) for one in objects_in(self.record.get("suites"))],
+            "settings": _subset(self.record.get("settings"), SETTINGS),
+            "suites": [_subset(one, ("name", "path", "prompts")) for one in objects_in(self.record.get("suites"))],
             "summary": None,
             "matrix": None,
         }
@@ -100,7 +100,7 @@ def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
         yield f"{unchecked[0].upper()}{unchecked[1:]}.", False
 
 
-def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:
+def _subset(found: Json, keys: Sequence[str]) -> dict[str, Json]:
     return {key: found[key] for key in keys if key in found} if isinstance(found, dict) else {}
 
 
@@ -186,7 +186,7 @@ def render(
         comparison: the verdict on the two runs.
     """
     title = escape(one_line(f"{report.run_id} · agentv"))
-    totals = escape(_in_words(report))
+    totals = escape(_noscript_text(report))
     yield _FRAME.format(policy=_policy(), named=META, title=title, style=_style(), totals=totals)
     runs = [report] if against is None else [report, against]
     yield data_element("runs", 0, [to_json([run.facts() for run in runs])])
@@ -223,7 +223,7 @@ def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[s
     yield data_element("whole", number, rest)
 
 
-def _in_words(report: HtmlReport) -> str:
+def _noscript_text(report: HtmlReport) -> str:
     """The text shown when scripts are disabled."""
     if report.summary is None:
         return f"Run {one_line(report.run_id)}."

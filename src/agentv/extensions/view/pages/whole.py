@@ -69,7 +69,7 @@ def whole(result: TrialResult, root: str) -> dict[str, Any]:
     return _without_empty(values)
 
 
-def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
+def _new_evidence(check: Check, shown: Sequence[str]) -> str | None:
     """The evidence of a check, or None if it only repeats a shown text, or the beginning and end of one."""
     if check.evidence is None:
         return None
@@ -96,7 +96,7 @@ def _grade(score: Score, root: str, shown: Sequence[str], output: str) -> dict[s
                 {
                     "text": _shortened(one.text),
                     "passed": int(one.passed),
-                    "evidence": _shortened(_own_evidence(one, shown)),
+                    "evidence": _shortened(_new_evidence(one, shown)),
                     "at": [_in_units(output, span) for span in one.spans if span[1] <= min(KEPT, len(output))],
                 }
             )

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.extensions.view.pages.entries import (
-    LONGEST,
+    LONGEST_STEP_TEXT,
     MOST_BYTES,
     MOST_LINES,
     MOST_STEPS,
@@ -107,7 +107,7 @@ def test_steps_and_texts_are_bounded():
     assert (len(told["steps"]), told["total"]) == (MOST_STEPS, MOST_STEPS + 5)
     long = Trace(tuple(MessageStep("user", "x" * 10**6) for _ in range(500)))
     told = trace_json(long, "")
-    assert len(json.dumps(told)) < MOST_TEXT + 3 * LONGEST
+    assert len(json.dumps(told)) < MOST_TEXT + 3 * LONGEST_STEP_TEXT
     assert told["steps"][0]["text"].endswith("\n[the first 10,000 of 1,000,000 characters]")
 
 
