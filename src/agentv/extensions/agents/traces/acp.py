@@ -148,8 +148,8 @@ class AcpReader:
 
     def _response(self, message: JsonObject) -> None:
         result, error = mapping(message.get("result")), mapping(message.get("error"))
-        asked = self._methods.get(repr(message.get("id")), [])
-        method = asked.pop() if asked else "session/prompt"
+        methods = self._methods.get(repr(message.get("id")), [])
+        method = methods.pop() if methods else "session/prompt"
         if error:
             if method not in _AGENT_REQUESTS:
                 return  # the client has no such file or terminal, and the agent continues

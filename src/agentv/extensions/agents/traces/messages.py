@@ -200,10 +200,10 @@ def _chat_messages(role: Role, row: JsonObject, problems: Problems) -> Iterator[
     calls += [] if single is None else [single]
     usage = first(row, "usage", "usage_metadata", "token_usage")
     about = {**mapping(row.get("response_metadata")), **row}
-    *others, (last, text) = [(one, text_of(said)) for one, said in found.texts.items()] or [(role, "")]
+    *others, (last, text) = [(one, text_of(parts)) for one, parts in found.texts.items()] or [(role, "")]
     for other, words in others:
         yield ParsedMessage(other, words)
-    spoken = ParsedMessage(
+    message = ParsedMessage(
         last,
         text,
         string(first(row, "reasoning_content", "reasoning")) or "\n".join(filter(None, found.thoughts)),
@@ -212,8 +212,8 @@ def _chat_messages(role: Role, row: JsonObject, problems: Problems) -> Iterator[
         model=string(first(about, "model", "model_name", "model_version")) or None,
         cost_usd=number(mapping(usage).get("cost")),
     )
-    if spoken.text or spoken.reasoning or spoken.calls or spoken.tokens or not (found.results or calls):
-        yield spoken
+    if message.text or message.reasoning or message.calls or message.tokens or not (found.results or calls):
+        yield message
 
 
 def _call(call: Any, named: str, problems: Problems) -> ToolCallStep | None:
@@ -288,18 +288,18 @@ class Conversation:
         self._open: dict[int, ToolCallStep] = {}
         self._system = ""
 
-    def add(self, said: ParsedMessage) -> None:
+    def add(self, message: ParsedMessage) -> None:
         """Add a message with its calls and results."""
-        for result in said.results:
+        for result in message.results:
             self._result(result)
-        if said.role == "tool" or (said.role == "system" and said.text == self._system):
+        if message.role == "tool" or (message.role == "system" and message.text == self._system):
             return  # pydantic-ai repeats its instructions in each request
-        self._system = said.text if said.role == "system" else self._system
-        if said.text or said.reasoning or not (said.calls or said.tokens):
-            self.steps.append(MessageStep(said.role, said.text, said.reasoning or None))
-        if said.tokens is not None:
-            self.steps.append(UsageStep(said.model, said.tokens, said.cost_usd))
-        for call in said.calls:
+        self._system = message.text if message.role == "system" else self._system
+        if message.text or message.reasoning or not (message.calls or message.tokens):
+            self.steps.append(MessageStep(message.role, message.text, message.reasoning or None))
+        if message.tokens is not None:
+            self.steps.append(UsageStep(message.model, message.tokens, message.cost_usd))
+        for call in message.calls:
             if call.status == "unknown":
                 self._open[len(self.steps)] = call
             self.steps.append(call)
@@ -317,7 +317,7 @@ class Conversation:
 def with_result(step: ToolCallStep, result: ParsedResult) -> ToolCallStep:
     """Return a tool call with its result as text."""
     value = result.value
-    said = compact(value) if isinstance(value, Mapping) and "type" not in value else text_of(value)
+    text = compact(value) if isinstance(value, Mapping) and "type" not in value else text_of(value)
     if result.failed:
-        return replace(step, error=said or "the tool failed", status="failed")
-    return replace(step, result=said, status="completed")
+        return replace(step, error=text or "the tool failed", status="failed")
+    return replace(step, result=text, status="completed")

@@ -91,22 +91,22 @@ def _conversations(groups: Iterable[list[OtelSpan]]) -> list[list[OtelSpan]]:
             found.append(group)
             continue
         calls = sorted(filter(operation_of, group), key=lambda span: span.started_ms or 0.0)
-        given = _conversation_key(_prompt_and_answer(calls[0])[0])
-        before = next((end for length in range(len(given), 0, -1) if (end := ends.pop(given[:length], None))), None)
+        start = _conversation_key(_prompt_and_answer(calls[0])[0])
+        before = next((end for length in range(len(start), 0, -1) if (end := ends.pop(start[:length], None))), None)
         if before is None:
             before = group
             found.append(group)
         else:
             before += group
-        asked, said = _prompt_and_answer(calls[-1])
-        ends[_conversation_key([*asked, *said])] = before
+        prompt, answer = _prompt_and_answer(calls[-1])
+        ends[_conversation_key([*prompt, *answer])] = before
     return found
 
 
 def _conversation_key(messages: Iterable[ParsedMessage]) -> tuple[Any, ...]:
     """A comparable key of messages, without tool results, whose format may vary between calls."""
-    said = ((one.role, one.text, tuple(call.id for call in one.calls)) for one in messages if one.role != "tool")
-    return tuple(said)
+    key = ((one.role, one.text, tuple(call.id for call in one.calls)) for one in messages if one.role != "tool")
+    return tuple(key)
 
 
 def _prompt_and_answer(span: OtelSpan) -> tuple[list[ParsedMessage], list[ParsedMessage]]:
@@ -115,27 +115,27 @@ def _prompt_and_answer(span: OtelSpan) -> tuple[list[ParsedMessage], list[Parsed
     The current conventions have both as attributes of the span or of an event. Up to version 1.36, each message was an
     event; in even earlier versions, one event held the whole prompt and another the answer.
     """
-    given: list[ParsedMessage] = []
-    said: list[ParsedMessage] = []
+    prompt: list[ParsedMessage] = []
+    answer: list[ParsedMessage] = []
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
         system = as_json(holder.get("gen_ai.system_instructions"))
-        given += messages_in([{"role": "system", "content": system}] if system else None)
-        given += messages_in(holder.get("gen_ai.input.messages"), "user")
-        said += messages_in(holder.get("gen_ai.output.messages"), "assistant")
+        prompt += messages_in([{"role": "system", "content": system}] if system else None)
+        prompt += messages_in(holder.get("gen_ai.input.messages"), "user")
+        answer += messages_in(holder.get("gen_ai.output.messages"), "assistant")
     for event in span.events:
         row = {key.removeprefix("gen_ai.event."): as_json(value) for key, value in event.attributes.items()}
         if event.name in _EVENTS:
-            given += messages_in({"role": _EVENTS[event.name], **row})
+            prompt += messages_in({"role": _EVENTS[event.name], **row})
         elif event.name == "gen_ai.choice":
             message = row.get("message", row)
             inner = message if isinstance(message, Mapping) else {"content": message}
             calls = {"tool_calls": row["tool_calls"]} if "tool_calls" in row else {}
-            said += messages_in({"role": "assistant", **inner, **calls})
+            answer += messages_in({"role": "assistant", **inner, **calls})
         elif event.name == "gen_ai.content.prompt":
-            given += messages_in(event.attributes.get("gen_ai.prompt"), "user")
+            prompt += messages_in(event.attributes.get("gen_ai.prompt"), "user")
         elif event.name == "gen_ai.content.completion":
-            said += messages_in(event.attributes.get("gen_ai.completion"), "assistant")
-    return given, said
+            answer += messages_in(event.attributes.get("gen_ai.completion"), "assistant")
+    return prompt, answer
 
 
 class _Reader:
@@ -315,8 +315,8 @@ class _Reader:
         )
 
     def _model_call(self, span: OtelSpan) -> None:
-        given, said = _prompt_and_answer(span)
-        self._add_prompt(span, given)
+        prompt, answer = _prompt_and_answer(span)
+        self._add_prompt(span, prompt)
         started, took = self._times(span)
         about = span.attributes
         counts = {key: about.get(f"gen_ai.usage.{name}") for key, name in _COUNTS.items()}
@@ -326,15 +326,15 @@ class _Reader:
         if about.get("agentv.message_only") is not True:
             tokens, error = tokens_of(counts), span.error or None
             self._steps.append(UsageStep(model, tokens, cost, started, took, error, parent, _evidence(about)))
-        for one in said:
+        for one in answer:
             self._add_answer(one, span, parent)
 
-    def _add_prompt(self, span: OtelSpan, given: Sequence[ParsedMessage]) -> None:
+    def _add_prompt(self, span: OtelSpan, prompt: Sequence[ParsedMessage]) -> None:
         """Add the messages that a model was given, each once, since every call repeats the conversation."""
         parent = self._parent(span)
         started, _ = self._times(span)
         counted: Counter[tuple[str | None, str, str]] = Counter()
-        for one in given:
+        for one in prompt:
             for result in one.results:
                 place = self._places.get(result.call)
                 step = None if place is None else self._steps[place]
@@ -365,12 +365,12 @@ class _Reader:
     def _tool_call(self, span: OtelSpan) -> None:
         about, identity = span.attributes, _call_id(span)
         native, arguments = string(about.get("gen_ai.tool.name")), _arguments(span)
-        asked = self._calls_by_id.get(identity) or self._take_call(native, arguments, exactly=identity != span.id)
-        if asked is not None and (identity == span.id or not arguments or arguments.keys() == {"input"}):
-            arguments = asked.arguments
+        call = self._calls_by_id.get(identity) or self._take_call(native, arguments, exactly=identity != span.id)
+        if call is not None and (identity == span.id or not arguments or arguments.keys() == {"input"}):
+            arguments = call.arguments
         name, native = names_of_call(native, arguments)
-        if asked is not None and asked.id:
-            identity = asked.id
+        if call is not None and call.id:
+            identity = call.id
             self._executed_ids.add(identity)
         started, took = self._times(span)
         self._places[identity] = len(self._steps)
@@ -423,8 +423,8 @@ _STATUSES: Mapping[str, Any] = {one: one for one in ("completed", "denied", "can
 
 
 def _evidence(about: JsonObject) -> Any:
-    said = about.get("agentv.evidence")
-    return said if said in {"gateway", "tools"} else "agent"
+    evidence = about.get("agentv.evidence")
+    return evidence if evidence in {"gateway", "tools"} else "agent"
 
 
 def _agent_name(span: OtelSpan) -> str:
