@@ -269,7 +269,7 @@ class AcpMessage:
         """The text received so far."""
         return "".join(self.texts)
 
-    def step(self, *, cancelled: bool = False) -> MessageStep:  # noqa: ARG002  # as in AcpCall
+    def step(self) -> MessageStep:
         """Return the message as a step of the trace."""
         return MessageStep(self.role, self.text, "".join(self.thoughts) or None, self.started_ms)
 
@@ -455,8 +455,8 @@ class AcpSteps:
 
     def steps(self, *, cancelled: bool) -> tuple[Step, ...]:
         """Return all steps so far. If `cancelled`, this is the status of unfinished calls."""
-        open_ = (AcpMessage, AcpCall)
-        return tuple(one.step(cancelled=cancelled) if isinstance(one, open_) else one for one in self.parts)
+        steps = (one.step(cancelled=cancelled) if isinstance(one, AcpCall) else one for one in self.parts)
+        return tuple(one.step() if isinstance(one, AcpMessage) else one for one in steps)
 
     def _chunk(self, fields: Mapping[str, Any], role: Role, *, thought: bool) -> str | None:
         content = fields.get("content")

@@ -75,8 +75,8 @@ class SocketServer:
         self._sessions.add(task)
         try:
             lines: Any = _Lines(reader, writer)
-            async with stdio_server(lines, lines) as (heard, answers):
-                await self._server.run(heard, answers, self._server.create_initialization_options())
+            async with stdio_server(lines, lines) as (requests, replies):
+                await self._server.run(requests, replies, self._server.create_initialization_options())
         except (OSError, ValueError, ExceptionGroup, asyncio.CancelledError):
             pass  # the agent disconnected, or `close` cancelled this task
         finally:
