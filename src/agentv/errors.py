@@ -76,13 +76,12 @@ class LoadError(AgentvError):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=lambda found: found.order))
-        count = sum(found.severity == "error" for found in self.diagnostics)
         lines = []
         for found in self.diagnostics:
             place = f"{found.span}: " if found.span else ""
             hint = f" ({found.hint})" if found.hint else ""
             lines.append(f"{place}{found.severity}[{found.code}]: {found.message}{hint}")
-        super().__init__("\n".join(lines) or f"{count} errors")
+        super().__init__("\n".join(lines) or "0 errors")
 
 
 class UsageError(AgentvError):
