@@ -298,7 +298,7 @@ class Raised(Failure, frozen=True):
 
 
 class Executor(Protocol):
-    """Runs user functions such that one that hangs or blocks does not delay others.
+    """Runs user functions, so that one that hangs or blocks does not delay others.
 
     A call starts when it is made, not when it is first awaited. Otherwise, of many calls made in one iteration of the
     event loop, none would start before the last was made.

@@ -22,7 +22,7 @@ SKILLS = "skills"
 
 
 def _copy(source: Path, directory: Path) -> list[Path]:
-    """Copy a folder without overwriting files, print what was written, and return the paths of all its files."""
+    """Copy a folder without overwriting files, print what was written, and return the paths of all copies."""
     files = [file for file in sorted(source.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     made = write_missing({directory / file.relative_to(source): file.read_text(encoding="utf-8") for file in files})
     print_created(made, lambda path: safe(str(path)))

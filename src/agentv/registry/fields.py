@@ -352,7 +352,7 @@ MEDIA_TYPES = {
     "xml": "application/xml",
     **dict.fromkeys(("yaml", "yml"), "application/yaml"),
 }
-"""Suffix of files, which is a short name → media type."""
+"""Suffix of files, which is also the short name of their type → media type."""
 
 
 def media_type_of(written: str) -> str:

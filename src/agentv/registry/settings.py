@@ -152,7 +152,7 @@ class Setting(Struct, frozen=True):
         return next((one.partition("/")[0] for one in flag.spelled.split() if one.startswith("--")), "")
 
     def given(self, value: Any) -> Any:
-        """Convert a value from the Python API: a path to text, and text or a list to a tuple if there are several."""
+        """Convert a value from the Python API: paths to text; text or a list to a tuple, if the setting takes one."""
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if isinstance(value, str) and not any(_has_type(value, kind) for kind in self.kinds):
