@@ -26,7 +26,7 @@ class GradedAnswer(Struct, frozen=True):
 
     Attributes:
         input, output, reference: as text; the reference may be empty.
-        retrieved: texts that were retrieved for the answer.
+        retrieved: texts retrieved for the answer.
         passed: the judge's verdict, hidden until the answer is labelled.
         reason: the judge's reason.
         trials: number of merged trials.
@@ -207,7 +207,7 @@ def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnA
 
 
 def _chance(*seed: object) -> random.Random:
-    return random.Random(repr(seed))  # noqa: S311  # a sample, no secret
+    return random.Random(repr(seed))  # noqa: S311  # not used for security
 
 
 def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
@@ -221,7 +221,7 @@ def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
 def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     """Return the answer of a trial with one judge's grade."""
     trial, grade, output = result.trial, score.grade, result.output or ""
-    assert grade.asked_judge is not None  # noqa: S101  # the caller looked
+    assert grade.asked_judge is not None  # noqa: S101  # checked by the caller
     return GradedAnswer(
         suite=trial.suite.name,
         case=trial.case.id,

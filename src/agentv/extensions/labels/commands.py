@@ -67,8 +67,8 @@ def command(
 
     Keys: 1 pass, 0 fail, u unsure, n note, b back, q quit.
 
-    With --rate every answer is shown, in the order of the eval files and with how its case ended: 1 good, 0 bad (again:
-    taken back), c comment, Enter next. Ratings change no verdict and no pass rate.
+    With --rate every answer is shown, in the order of the eval files and with the result of its case: 1 good, 0 bad
+    (press again to withdraw), c comment, Enter next. Ratings change no verdict and no pass rate.
 
     To label in a browser: agentv view --label. To label elsewhere, --export to a .csv file, fill in `label` (pass, fail
     or unsure) and `note`, and --import.
@@ -214,12 +214,12 @@ def verdict_progress() -> Iterator[Callable[[int, int], None]]:
 def check(run: str, assertion: str | None, *, as_json: bool) -> int:
     """Show how well the judge of a run (default: the last) agrees with people, and correct its pass rate.
 
-    Prints the confusion matrix, TPR, TNR, accuracy and Cohen's kappa with 95% confidence intervals, how far people
-    agree with each other, how many more labels are worth giving, and every disagreement, false passes first.
+    Prints the confusion matrix, TPR, TNR, accuracy and Cohen's kappa with 95% confidence intervals, how well people
+    agree with each other, and every disagreement, false passes first.
 
-    LABELS is a file in .agentv/labels: what it alone shows, without the run.
+    LABELS is a file in .agentv/labels, which is checked without a run.
 
-    Exit status 2 if there are no labels, or a file of labels is wrong.
+    Exit status 2 if there are no labels, or a file of labels is invalid.
     """
     from agentv.extensions.labels.checking import check_judges
     from agentv.extensions.labels.reporting import judge_check_json, render_judge_check
@@ -252,7 +252,7 @@ def compare(judges: tuple[str, ...], *, margin: float, as_json: bool, **options:
     are now.
 
     Prints accuracy, TPR, TNR and Cohen's kappa with 95% confidence intervals, cost and latency, and for each judge the
-    difference to the most accurate one. Three or more judges are also shown as a majority.
+    difference from the most accurate one.
 
     Verdicts are cached: after Ctrl-C or a spent budget, run the same compare to continue.
 

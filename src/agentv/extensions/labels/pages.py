@@ -97,7 +97,7 @@ class AnswerToLabel(Struct, frozen=True):
 
     Attributes:
         id: the same for everyone and in every draw while the answer, the rubric and the judge do not change.
-        retrieved: texts that were retrieved for the answer.
+        retrieved: texts retrieved for the answer.
         reference: the expected output, or empty.
         given: this person's earlier label, or null.
     """

@@ -111,7 +111,7 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
     """
     suite, case, output_sha256 = answer
     own = [one for one in _latest(kept.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)]
-    time = max([now(), *(one.time for one in own)])  # the clock of another machine may be ahead
+    time = max([now(), *(one.time for one in own)])  # an earlier rating may come from a machine whose clock is ahead
     verdict, comment = said
     rating = Label(case, output_sha256, "", verdict, person, time, suite, "", run_id, note=comment.strip())
     kept.add([rating])

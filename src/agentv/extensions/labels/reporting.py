@@ -94,7 +94,7 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
 
 def _figures(one: ComparedJudge) -> tuple[str, ...]:
     accuracy = one.accuracy
-    assert accuracy is not None  # noqa: S101  # only such judges are shown
+    assert accuracy is not None  # noqa: S101  # callers pass only judges that were measured
     shares = (
         _NONE if found is None else f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
         for found in (accuracy.accuracy, accuracy.tpr, accuracy.tnr)

@@ -68,7 +68,7 @@ class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def existing_project(state: TeamState, call: TeamCall) -> str:
-    """Return the project of a request; with a token for all projects, a request may name one that does not exist.
+    """Return the project of a request, which may not exist if the token is for all projects.
 
     Raises:
         RefusedError: the project does not exist.

@@ -90,7 +90,7 @@ def insert(transaction: Transaction, table: str, *, or_nothing: bool = False, **
     """Insert a row and return 1, or 0 if `or_nothing` and the table has a row with this key."""
     columns, places = ", ".join(values), ", ".join(f":{column}" for column in values)
     conflict = " ON CONFLICT DO NOTHING" if or_nothing else ""
-    return transaction.run(f"INSERT INTO {table} ({columns}) VALUES ({places}){conflict}", **values)  # noqa: S608  # names
+    return transaction.run(f"INSERT INTO {table} ({columns}) VALUES ({places}){conflict}", **values)  # noqa: S608
 
 
 def now() -> str:

@@ -158,7 +158,7 @@ def session_identity(state: TeamState, text: str) -> Identity | None:
     """Return the identity of a session, or None if it is no longer valid. Called in a thread.
 
     Raises:
-        DatabaseUnavailableError: it cannot be looked up.
+        DatabaseUnavailableError: the database cannot be reached.
     """
     session = state.sessions.find(text)
     if session is None:
@@ -362,7 +362,7 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     UploadConflictError: (409, "conflict"),
     OtherTokenError: (403, "other-token"),
     AgentvError: (422, "refused"),
-    msgspec.DecodeError: (400, "bad-request"),  # of a body or a query
+    msgspec.DecodeError: (400, "bad-request"),  # an invalid body or query
     UnicodeDecodeError: (400, "bad-request"),
     RecursionError: (400, "bad-request"),
     ClientDisconnect: (400, "cut"),  # no client reads this response, but the metrics count it

@@ -53,7 +53,7 @@ def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> t
 
     Raises:
         StoreError: a newer agentv has changed the schema.
-        DatabaseUnavailableError: it cannot be reached.
+        DatabaseUnavailableError: the database cannot be reached.
     """
     wanted = migrations() if steps is None else steps
     with database.transaction() as transaction:
@@ -119,8 +119,8 @@ def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
 
     Raises:
         UsageError: the address is invalid, or the driver is missing.
-        DatabaseUnavailableError: it cannot be reached.
-        StoreError: a newer agentv has used it.
+        DatabaseUnavailableError: the database cannot be reached.
+        StoreError: a newer agentv has changed the schema.
     """
     database = open_database(address)
     try:

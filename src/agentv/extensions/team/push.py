@@ -138,7 +138,7 @@ def group() -> None:
 def labels(remote: str | None) -> int:
     """Add the server's labels to yours.
 
-    They are appended to .agentv/labels; labels that are there stay. `agentv push` sends labels.
+    They are appended to .agentv/labels; existing labels are kept. `agentv push` sends labels.
 
     The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
     """

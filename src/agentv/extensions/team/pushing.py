@@ -160,7 +160,7 @@ class RunPush:
         self._send("PUT", "record", {"writing": True}, self._content(RUN), Changed)
 
     def _send_rows(self, known: str) -> None:
-        """Send the rows that follow those on the server; if the server has other rows, replace them with all rows.
+        """Send the rows that the server lacks; if it has different ones, replace them with all rows.
 
         Args:
             known: SHA-256 of the server's rows.
