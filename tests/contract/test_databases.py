@@ -372,7 +372,7 @@ def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
 
 def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
     address = server.new_database()
-    database = PostgresDatabase(address, waits_s=0.3)
+    database = PostgresDatabase(address, timeout_s=0.3)
     migrate(database)
     state, problems = TeamState(database), []
     with copying(state, tmp_path, problems.append) as replica:

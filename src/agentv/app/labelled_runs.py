@@ -35,13 +35,13 @@ class LabelledRuns:
         """Return the labels now on disk of the suites with these names."""
         return ReadLabels()
 
-    def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:  # noqa: ARG002
+    def ratings(self, run: Path, root: Path, store: Any = None) -> Ratings:  # noqa: ARG002
         """Return each person's latest ratings of the current answers of a run.
 
         Args:
             run: directory of the run.
             root: of the project.
-            kept: a server's store of labels; None: the files of the project.
+            store: a server's store of labels; None: the files of the project.
 
         Raises:
             StoreError: the labels cannot be read.

@@ -18,4 +18,4 @@ ENDPOINTS = {
     "rate": "agentv.extensions.labels.pages:RATING",
 }
 
-PORTS = {"LabelledRuns": "agentv.extensions.labels.of_runs:OfRuns"}
+PORTS = {"LabelledRuns": "agentv.extensions.labels.labelled_runs:StoredLabels"}

@@ -28,7 +28,6 @@ class GradedAnswer(Struct, frozen=True):
         input, output, reference: as text; the reference may be empty.
         retrieved: texts retrieved for the answer.
         passed: the judge's verdict, hidden until the answer is labelled.
-        reason: the judge's reason.
         trials: number of merged trials.
         target: of the first of these trials; so are `prompt` and `variant`.
         prompt: None if the case has its own input.
@@ -46,7 +45,6 @@ class GradedAnswer(Struct, frozen=True):
     retrieved: tuple[str, ...]
     asked: AskedJudge
     passed: bool
-    reason: str | None
     cluster: ClusterId
     trials: int = 1
     prompt: str | None = None
@@ -234,7 +232,6 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
         retrieved=tuple(one.text for one in result.context),
         asked=as_labelled(grade.asked_judge, score.entry.shown_type),
         passed=grade.passed,
-        reason=grade.reason,
         cluster=cluster_of(TrialCluster.of(trial)),
         prompt=trial.case.prompt_id,
         variant=trial.variant_name,

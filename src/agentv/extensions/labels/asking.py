@@ -147,7 +147,6 @@ class MeasuredVerdict(Struct, frozen=True):
 
     passed: bool | None
     failure: Failure | None = None
-    reason: str | None = None
     cost_usd: float | None = None
     duration_ms: float | None = None
     new_calls: int = 0
@@ -163,7 +162,7 @@ def known_sum(costs: Iterable[float | None]) -> float | None:
 NOT_ASKED = MeasuredVerdict(None)
 """Verdict of a judge that is no longer asked because it failed too often."""
 
-_NOBODY = Failure(STOPPED, "the judge was not asked")
+_NOT_CALLED = Failure(STOPPED, "the judge was not asked")
 
 
 class _MadeCall(Struct, frozen=True):
@@ -210,7 +209,7 @@ class MeasuredTarget:
         await self._wrapped.close()
 
 
-class AskedAs(Struct, frozen=True):
+class ChangedRubricJudge(Struct, frozen=True):
     """A `Judge` that changes each rubric before passing it to another judge."""
 
     judge: Judge
@@ -233,29 +232,29 @@ class RubricReader(Struct):
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Failure:
         """Record the rubric."""
         self.rubrics.append((rubric, context))
-        return _NOBODY
+        return _NOT_CALLED
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Failure:
         """Return a failure without recording anything."""
         del criteria, contexts
-        return _NOBODY
+        return _NOT_CALLED
 
     async def ask(self, prompt: str) -> Failure:
         """Return a failure without recording anything."""
         del prompt
-        return _NOBODY
+        return _NOT_CALLED
 
 
 class ServicesWithJudge(Struct, frozen=True):
     """The `Services` of a trial with the judge replaced."""
 
     services: Services
-    asked: Judge
+    replacement: Judge
 
     def judge(self, name: str | None) -> Judge:
         """Return the replacement, whatever judge an assertion names."""
         del name
-        return self.asked
+        return self.replacement
 
     def __getattr__(self, name: str) -> Any:
         """Return any other service of the trial."""
@@ -303,7 +302,7 @@ class JudgeCaller:
         """
         calls: list[_MadeCall] = []
         _CALLS.set(calls)
-        judge: Any = AskedAs(self._judge(spec, stored.trial.suite, vote), changed)
+        judge: Any = ChangedRubricJudge(self._judge(spec, stored.trial.suite, vote), changed)
         grade = await self._grade(stored.entry, stored.context, judge, stored.trial.suite)
         if grade.error is not None and grade.error.code.endswith(UNAFFORDABLE):
             limiter = self.connections.throttle.budget_limiter
@@ -317,7 +316,7 @@ class JudgeCaller:
         cost_usd = known_sum(one.cost_usd for one in calls) if calls else None
         duration_ms = sum(one.duration_ms for one in calls) if calls else None
         new_calls = sum(not one.earlier for one in calls)
-        return MeasuredVerdict(passed, failure, grade.reason, cost_usd, duration_ms, new_calls)
+        return MeasuredVerdict(passed, failure, cost_usd, duration_ms, new_calls)
 
     async def rubric(self, entry: AssertionEntry, context: AssertionContext, suite: Suite) -> Rubric | None:
         """Return the rubric that an assertion gives its judge for an answer, or None if it calls no judge."""
@@ -366,11 +365,11 @@ _WITH_VALUE = frozenset({"freeform", "checklist", "score-ranges", "scale"})
 """Modes of `llm-rubric`, whose prompt must show the rubric."""
 
 
-Place = tuple[str, str, LabelKey]
+AnswerKey = tuple[str, str, LabelKey]
 """A suite, an assertion, and the key of a label."""
 
 
-def place_of(answer: GradedAnswer) -> Place:
+def answer_key(answer: GradedAnswer) -> AnswerKey:
     """Return the key by which an answer is looked up."""
     return answer.suite, answer.assertion, answer.key
 
@@ -382,7 +381,7 @@ class FoundAnswers(Struct):
         omitted: reason why answers were left out → their number.
     """
 
-    found: dict[Place, StoredAnswer] = field(default_factory=dict)
+    found: dict[AnswerKey, StoredAnswer] = field(default_factory=dict)
     omitted: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -400,8 +399,8 @@ async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, 
         caller: reads the rubrics.
     """
     found = FoundAnswers()
-    places = {place_of(one) for one in wanted}
-    cases = {(suite, key[0]) for suite, _, key in places}
+    keys = {answer_key(one) for one in wanted}
+    cases = {(suite, label_key[0]) for suite, _, label_key in keys}
     reasons: dict[tuple[str, str], str] = {}
     for trial in prepared.plan:
         case = (trial.suite.name, trial.case.id)
@@ -411,18 +410,18 @@ async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, 
         if why is not None:
             reasons[case] = f"of {why}"
             continue
-        await _add(trial, places, found, caller)
-    for suite, _, key in places - found.found.keys():
-        found.omitted[reasons.get((suite, key[0]), "whose input, target or rubric changed since the run")] += 1
+        await _add(trial, keys, found, caller)
+    for suite, _, label_key in keys - found.found.keys():
+        found.omitted[reasons.get((suite, label_key[0]), "whose input, target or rubric changed since the run")] += 1
     return found
 
 
-async def _add(trial: Trial, places: Collection[Place], found: FoundAnswers, caller: JudgeCaller) -> None:
+async def _add(trial: Trial, keys: Collection[AnswerKey], found: FoundAnswers, caller: JudgeCaller) -> None:
     answered = await answer_of(trial, caller.connections)
     if not isinstance(answered, AnsweredTrial):
         return
     output = (trial.suite.name, trial.case.id, answer_sha256(answered.answer.output or ""))
-    wanted = grouped((one for one in places if one[:1] + one[2][:2] == output), lambda one: one[1])
+    wanted = grouped((one for one in keys if one[:1] + one[2][:2] == output), lambda one: one[1])
     for entry in trial.case.assertions:
         if entry.name not in wanted:
             continue
@@ -431,6 +430,6 @@ async def _add(trial: Trial, places: Collection[Place], found: FoundAnswers, cal
             continue
         asked = as_labelled(asked_judge("", "", rubric, answered.context.criteria), entry.shown_type)
         stored = StoredAnswer(trial, answered.answer, answered.context, entry, rubric)
-        for place in wanted[entry.name]:
-            if place[2][2] == asked.rubric_sha256:
-                found.found.setdefault(place, stored)
+        for key in wanted[entry.name]:
+            if key[2][2] == asked.rubric_sha256:
+                found.found.setdefault(key, stored)

@@ -73,7 +73,7 @@ class PeopleAgreement(Struct, frozen=True):
     agreement: float
 
 
-class PersonSaid(Struct, frozen=True):
+class PersonVerdict(Struct, frozen=True):
     """A person's label of an answer."""
 
     person: str
@@ -92,7 +92,7 @@ class Disagreement(Struct, frozen=True):
     suite: str
     run: str
     kind: Literal["false-pass", "false-failure"]
-    labels: tuple[PersonSaid, ...]
+    labels: tuple[PersonVerdict, ...]
     target: str | None = None
     prompt: str | None = None
     variant: str | None = None
@@ -146,13 +146,13 @@ class NoLabelsError(UsageError):
     """There are no labels to check a judge with."""
 
 
-def check_judges(named: str, assertion: str | None = None, kept: LabelStore | None = None) -> JudgeCheck:
+def check_judges(named: str, assertion: str | None = None, store: LabelStore | None = None) -> JudgeCheck:
     """Check the judges of a run, or of a file of labels.
 
     Args:
         named: a run, or the path of a file of labels.
         assertion: check only the judge of this assertion.
-        kept: store of the run's labels; None: the files of the project in the working directory.
+        store: store of the run's labels; None: the files of the project in the working directory.
 
     Raises:
         UsageError: the run or the file does not exist, or there are no labels.
@@ -164,13 +164,13 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
             raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
         of = f" of the assertion '{assertion}'" if assertion else ""
         return check_labels(read_labels([path]), assertion, NoLabelsError(f"{path} has no labels{of}"))
-    kept = kept or LabelFiles(project_with(RESULTS))
+    store = store or LabelFiles(project_with(RESULTS))
     run = open_run(named, action="check")
     answers = [CheckedAnswer.of(one, run.run_id) for one in graded_answers(run, assertion)]
     suites = {one.suite for one in answers}
-    labels = kept.read(suites)
+    labels = store.read(suites)
     if not labels:
-        places = ", ".join(kept.places(suites))
+        places = ", ".join(store.places(suites))
         raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", f"label answers: agentv label {named}")
     return _checked(answers, labels, run.run_id)
 
@@ -283,7 +283,7 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
     for answer, verdict in pairs:
         if answer.passed is not verdict:
             own = [label for label in by_key[answer.key] if judge_of(label)[1:] == judge[1:]]
-            people = tuple(PersonSaid(label.person, label.verdict, label.note) for label in own)
+            people = tuple(PersonVerdict(label.person, label.verdict, label.note) for label in own)
             kind: Literal["false-pass", "false-failure"] = "false-pass" if answer.passed else "false-failure"
             found.append(Disagreement(answer.key[0], answer.suite, answer.run, kind, people, *answer.found_at))
     checked = CheckedJudge(

@@ -122,7 +122,7 @@ def _rated(run: str, person: str) -> int:
         status = ExitStatus.INTERRUPTED
     rated = sum(session.own(answer) is not None for answer in session.answers)
     click.echo(f"\nyou rated {rated} of {plural(len(session.answers), 'answer')} of this run", err=True)
-    for place in session.kept.places({suite for suite, _, _ in session.answers}) if rated else ():
+    for place in session.store.places({suite for suite, _, _ in session.answers}) if rated else ():
         click.echo(f"  {place}", err=True)
     return status
 
@@ -146,7 +146,7 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
     finally:
         done = before - session.left
         click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
-        for place in session.kept.places(session.suites):
+        for place in session.store.places(session.suites):
             click.echo(f"  {place}", err=True)
         if session.left:
             click.echo("run the same command to continue", err=True)

@@ -18,16 +18,16 @@ from agentv.app.wiring import Answers, redactor_for
 from agentv.errors import UsageError
 from agentv.extensions.labels.asking import (
     NOT_ASKED,
+    AnswerKey,
     FoundAnswers,
     JudgeCaller,
     MeasuredVerdict,
     NamedJudge,
-    Place,
     StoredAnswer,
+    answer_key,
     check_prompts,
     known_sum,
     named_judges,
-    place_of,
     stored_answers_of,
 )
 from agentv.extensions.labels.labelled import (
@@ -138,7 +138,7 @@ class JudgeComparison(Struct, frozen=True):
         return all(judge.accuracy is not None for one in self.assertions for judge in one.judges)
 
 
-Votes = Mapping[Place, Sequence[MeasuredVerdict]]
+Votes = Mapping[AnswerKey, Sequence[MeasuredVerdict]]
 """The votes of one judge on each answer."""
 
 
@@ -174,13 +174,13 @@ def _of_assertion(
     A judge with too few verdicts is not measured, and excludes no answers from the comparison of the others.
     """
     pairs = [
-        (place_of(answer), label)
+        (answer_key(answer), label)
         for answer, label in zip(labelled.answers, labelled.labels, strict=True)
-        if place_of(answer) in stored.found
+        if answer_key(answer) in stored.found
     ]
     graded = [
         GradedByJudge(
-            judge.named.written, next(iter(judge.specs.values())).model, tuple(votes[place] for place, _ in pairs)
+            judge.named.written, next(iter(judge.specs.values())).model, tuple(votes[key] for key, _ in pairs)
         )
         for judge, votes in asked
     ]
@@ -354,15 +354,15 @@ async def _asked(
     A judge that fails on too many answers to be compared is not asked about the others.
     """
     asked = [
-        (number, place, answer, vote)
-        for place, answer in stored.found.items()
+        (number, key, answer, vote)
+        for key, answer in stored.found.items()
         for number, judge in enumerate(judges)
         for vote in range(1, (judge.named.votes or answer.rubric.votes) + 1)
     ]
     done = 0
-    failed: list[set[Place]] = [set() for _ in judges]
+    failed: list[set[AnswerKey]] = [set() for _ in judges]
 
-    async def one(number: int, place: Place, answer: StoredAnswer, vote: int) -> MeasuredVerdict:
+    async def one(number: int, key: AnswerKey, answer: StoredAnswer, vote: int) -> MeasuredVerdict:
         nonlocal done
         judge = judges[number]
         if len(failed[number]) > MOST_ERRORS * len(stored.found):
@@ -370,14 +370,14 @@ async def _asked(
         else:
             verdict = await caller.verdict(answer, judge.specs[answer.trial.suite.name], judge.named.rubric, vote)
         if verdict.passed is None:
-            failed[number].add(place)
+            failed[number].add(key)
         done += 1
         report(done, len(asked))
         return verdict
 
     report(0, len(asked))
     verdicts = await in_parallel([partial(one, *call) for call in asked], workers)
-    votes: list[dict[Place, list[MeasuredVerdict]]] = [{} for _ in judges]
-    for (number, place, _, _), verdict in zip(asked, verdicts, strict=True):
-        votes[number].setdefault(place, []).append(verdict)
+    votes: list[dict[AnswerKey, list[MeasuredVerdict]]] = [{} for _ in judges]
+    for (number, key, _, _), verdict in zip(asked, verdicts, strict=True):
+        votes[number].setdefault(key, []).append(verdict)
     return list(votes)

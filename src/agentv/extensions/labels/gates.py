@@ -57,12 +57,12 @@ def gate_results(suites: Iterable[Suite], run: GradedRun) -> tuple[GateResult, .
         if suite.judge_minimums is not None:
             results.append(_judges(suite.name, suite.judge_minimums, trials, run))
         if suite.run.gate is not None:
-            mark = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
-            results.append(_corrected(suite.name, mark, trials, run))
+            required = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
+            results.append(_corrected(suite.name, required, trials, run))
     return tuple(dict.fromkeys(results))
 
 
-def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
+def _corrected(suite: str, required: float, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
     """Check that the corrected rate of each target, prompt and variant reaches the required one."""
     if run.problem is not None:
         return GateResult("corrected", suite, passed=False, why=run.problem)
@@ -71,17 +71,17 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     for part, own in parts.items():
         rate = run_rate(own, run.labels)
         if isinstance(rate, str):
-            why = f"{_named(part, parts)}there is no corrected pass rate: {rate}; label answers: {run.label}"
+            why = f"{_part_prefix(part, parts)}there is no corrected pass rate: {rate}; label answers: {run.label}"
             return GateResult("corrected", suite, passed=False, why=why)
         known.append((part, rate))
     if not known:
         return GateResult("corrected", suite, passed=False, why=NOTHING_JUDGED)
     part, worst = min(known, key=lambda one: one[1].interval[0])
-    why = f"{_named(part, parts)}{corrected_rate_words(worst)}; the lower bound must reach {percent(mark)}"
-    return GateResult("corrected", suite, worst.interval[0] >= mark, why, failed=run.failed.get(suite, 0))
+    why = f"{_part_prefix(part, parts)}{corrected_rate_words(worst)}; the lower bound must reach {percent(required)}"
+    return GateResult("corrected", suite, worst.interval[0] >= required, why, failed=run.failed.get(suite, 0))
 
 
-def _named(part: Part, parts: Iterable[Part]) -> str:
+def _part_prefix(part: Part, parts: Iterable[Part]) -> str:
     """Return a prefix with the names that distinguish a part of a suite from the others, or "" if it has one part."""
     names = [name for place, name in enumerate(part) if name is not None and len({one[place] for one in parts}) > 1]
     return f"with {', '.join(names)}: " if names else ""

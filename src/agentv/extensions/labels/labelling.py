@@ -109,14 +109,14 @@ class LabellingSession(Struct):
     """The drawn answers of a run, and the labels that one person gives them.
 
     Attributes:
-        kept: store of the labels.
+        store: store of the labels.
         drawn: the answers, in the order in which they are shown.
         given: the person's labels so far, from this session or earlier.
         draw: how the answers were drawn.
     """
 
     run_id: str
-    kept: LabelStore
+    store: LabelStore
     person: str
     drawn: Sequence[DrawnAnswer]
     given: dict[LabelItem, Label] = field(default_factory=dict)
@@ -169,13 +169,13 @@ class LabellingSession(Struct):
         earlier = [self.given[one.answer.item].time for one in together if one.answer.item in self.given]
         time = max([self.clock(), *earlier])  # an earlier label may come from a machine whose clock is ahead
         found = [label_of(one, (self.run_id, self.person), verdict, note, time) for one in together]
-        self.kept.add(found)
+        self.store.add(found)
         self.given.update((one.item, one) for one in found)
         return self.given[drawn.answer.item]
 
 
 def open_session(
-    named: str, assertion: str | None, sample: int, seed: int, person: str, *, kept: LabelStore | None = None
+    named: str, assertion: str | None, sample: int, seed: int, person: str, *, store: LabelStore | None = None
 ) -> LabellingSession:
     """Open a person's labelling session on a run.
 
@@ -185,7 +185,7 @@ def open_session(
         sample: number of answers to draw.
         seed: seed of the draw.
         person: name of the person who labels.
-        kept: store of the labels; None: the files of the project in the working directory.
+        store: store of the labels; None: the files of the project in the working directory.
 
     Raises:
         UsageError: the run does not exist, or no judge graded its answers.
@@ -194,8 +194,8 @@ def open_session(
     run = open_run(named, action="label")
     drawn = draw(graded_answers(run, assertion), sample, seed)
     how = Draw(sample, seed, one_assertion=bool(assertion))
-    session = LabellingSession(run.run_id, kept or LabelFiles(project_with(RESULTS)), person, drawn, draw=how)
-    session.given = given_by(person, session.kept.read(session.suites))
+    session = LabellingSession(run.run_id, store or LabelFiles(project_with(RESULTS)), person, drawn, draw=how)
+    session.given = given_by(person, session.store.read(session.suites))
     return session
 
 
@@ -400,7 +400,7 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
     """
     run = open_run(named, action="label")
     lines = ImportedLines(run.run_id, graded_answers(run))
-    kept = LabelFiles(project_with(RESULTS))
+    store = LabelFiles(project_with(RESULTS))
     found: dict[tuple[LabelItem, str], Label] = {}
     problems: list[str] = []
     empty = lines_with_label = 0
@@ -419,9 +419,9 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
         found.update({(one.item, one.person_key): one for one in labels})
     if problems:
         raise UsageError("\n".join(problems), "no label was added; correct the lines and try again")
-    before = latest(kept.read({one.suite for one in found.values()}))
+    before = latest(store.read({one.suite for one in found.values()}))
     new = [one for which, one in found.items() if _is_new(one, before.get(which))]
-    kept.add(new)
+    store.add(new)
     added = {(one.item[:-1], one.person_key): one for one in new}  # count an answer with both verdicts once
     not_drawn = sum(one.probability is None for one in added.values())
     return ImportedLabels(len(added), lines_with_label - len(added), empty, not_drawn)

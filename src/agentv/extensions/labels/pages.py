@@ -181,18 +181,18 @@ class LabelQueues:
             NoSuchRunError, UsageError: the run or such answers do not exist.
             StoreError: the run or the labels cannot be read.
         """
-        person, kept = call.person, label_store(self._context, call)
+        person, store = call.person, label_store(self._context, call)
         path = self._context.project.run(query.run)
         check_files(path)
         key = (path, stamp_of(path), DrawQuery(query.run, query.assertion, query.sample, query.seed))
         found = self._draws.get(key)
         if found is None:
-            found = open_session(str(path), query.assertion or None, query.sample, query.seed, person, kept=kept)
+            found = open_session(str(path), query.assertion or None, query.sample, query.seed, person, store=store)
             if len(self._draws) >= _DRAWS:
                 self._draws.clear()
             self._draws[key] = found
-        given = given_by(person, kept.read(found.suites))
-        return LabellingSession(found.run_id, kept, person, found.drawn, given, draw=found.draw)
+        given = given_by(person, store.read(found.suites))
+        return LabellingSession(found.run_id, store, person, found.drawn, given, draw=found.draw)
 
 
 def _id(drawn: DrawnAnswer) -> str:
@@ -235,7 +235,7 @@ def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
         before=ids[at - 1] if at else "",
         after=ids[at + 1] if at + 1 < len(ids) else "",
         assertions=sorted({one.answer.assertion for one in order}),
-        places=list(map(without_directories, session.kept.places(session.suites))),
+        places=list(map(without_directories, session.store.places(session.suites))),
     )
 
 
@@ -419,13 +419,13 @@ def _state(context: ProjectContext, call: Call) -> str:
 @_judging("/api/judges", query=JudgesQuery, state=_state, cached=True)
 def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
     """Return how well judges agree with people, as `agentv judge check --json` prints it."""
-    kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
+    store, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
     try:
         if not run:
             missing = NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
-            return dict(judge_check_content(check_labels(kept.read(), assertion, missing)))
+            return dict(judge_check_content(check_labels(store.read(), assertion, missing)))
         path = context.project.run(run)
         check_files(path)
-        return dict(judge_check_content(check_judges(str(path), assertion, kept)))
+        return dict(judge_check_content(check_judges(str(path), assertion, store)))
     except NoLabelsError as error:
         raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error

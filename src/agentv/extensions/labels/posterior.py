@@ -203,7 +203,9 @@ def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float
     if len(summed) == len(clusters) or not squares or not any(variances.values()):
         return 1.0
     effect = fsum(one * one for one in summed.values()) / squares
-    return max(1.0, effect * _for_few(variances.values()) / _for_few([variance for _, variance in influences]))
+    return max(
+        1.0, effect * _small_sample(variances.values()) / _small_sample([variance for _, variance in influences])
+    )
 
 
 def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]]:
@@ -229,7 +231,7 @@ def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]
         yield influence, variance
 
 
-def _for_few(variances: Collection[float]) -> float:
+def _small_sample(variances: Collection[float]) -> float:
     """Return the small-sample factor for the sum of these variances, by their effective number."""
     from agentv.stats.intervals.means import t_quantile
 

@@ -71,18 +71,18 @@ def answers_of(run: Path, wanted: Callable[[bytes], bool]) -> list[RatedAnswer]:
     return [one for one in found.values() if one.output is not None]
 
 
-def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
+def ratings_of_run(run: Path, store: LabelStore) -> dict[Answer, list[Label]]:
     """Return each person's latest ratings of the current answers of a run, without withdrawn ones.
 
     Args:
         run: directory of the run.
-        kept: store of the ratings.
+        store: store of the ratings.
 
     Raises:
         StoreError: its rows, or the ratings, cannot be read.
     """
     suites = {str(one.get("name")) for one in objects_in(read_document(run / RUN).get("suites"))}
-    found = grouped((one for one in _latest(kept.ratings(suites)) if one.verdict != "unsure" or one.note), _of)
+    found = grouped((one for one in _latest(store.ratings(suites)) if one.verdict != "unsure" or one.note), _of)
     if not found:
         return {}
     rated = {b'{"test_id":%b,"suite":%b' % (as_in_rows(case), as_in_rows(suite)) for suite, case, _ in found}
@@ -95,7 +95,7 @@ def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
     return {name: given for name, given in found.items() if name in present}
 
 
-def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: str, kept: LabelStore) -> Label:
+def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: str, store: LabelStore) -> Label:
     """Add a rating durably; it replaces the person's earlier one.
 
     Args:
@@ -104,17 +104,19 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
             withdraws an earlier rating.
         person: name of the person who rates.
         run_id: id of the run in which the person saw the answer.
-        kept: store of the ratings.
+        store: store of the ratings.
 
     Raises:
         StoreError: the rating cannot be stored.
     """
     suite, case, output_sha256 = answer
-    own = [one for one in _latest(kept.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)]
+    own = [
+        one for one in _latest(store.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)
+    ]
     time = max([now(), *(one.time for one in own)])  # an earlier rating may come from a machine whose clock is ahead
     verdict, comment = said
     rating = Label(case, output_sha256, "", verdict, person, time, suite, "", run_id, note=comment.strip())
-    kept.add([rating])
+    store.add([rating])
     return rating
 
 
@@ -127,7 +129,7 @@ class RatingSession(Struct):
     """
 
     run_id: str
-    kept: LabelStore
+    store: LabelStore
     person: str
     answers: Mapping[Answer, TrialResult]
     given: dict[Answer, list[Label]]
@@ -143,7 +145,7 @@ class RatingSession(Struct):
         Raises:
             StoreError: the rating cannot be stored.
         """
-        own, rating = self.own(answer), rate(answer, (verdict, comment), self.person, self.run_id, self.kept)
+        own, rating = self.own(answer), rate(answer, (verdict, comment), self.person, self.run_id, self.store)
         others = [one for one in self.given.get(answer, ()) if one is not own]
         self.given[answer] = [*others, rating] if verdict != "unsure" or comment else others
 
@@ -163,8 +165,8 @@ def open_ratings(named: str, person: str) -> RatingSession:
             answers.setdefault(name, result)
     if not answers:
         raise UsageError(f"the run {run.run_id} has no answer to rate")
-    kept = LabelFiles(project_with(RESULTS))
-    return RatingSession(run.run_id, kept, person, answers, dict(ratings_of_run(run.path, kept)))
+    store = LabelFiles(project_with(RESULTS))
+    return RatingSession(run.run_id, store, person, answers, dict(ratings_of_run(run.path, store)))
 
 
 def _of(rating: Label) -> Answer:

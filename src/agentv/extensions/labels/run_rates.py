@@ -46,7 +46,7 @@ from agentv.model.run.summary import AssertionRate, CorrectedRate, CorrectedRate
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import combined, counts
 
-_SHARES, _NEXT = 2, 101
+_SHARES_SEED, _SEED_STEP = 2, 101
 """Seeds that keep the draws of shares and of further judges independent of those of the first judge."""
 
 
@@ -87,7 +87,7 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
     rates: list[Draws] = []
     found: Draws | None
     for place, part in enumerate(parts.judged):
-        counts, seed = counts_within(part.answers, effect), _NEXT * place
+        counts, seed = counts_within(part.answers, effect), _SEED_STEP * place
         if part.calibration is None:
             found = JudgeDraws.of(counts, seed).truth
         else:
@@ -98,7 +98,7 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
     if len(rates) == 1 and parts.always_judged:
         return rates[0]
     rates = [np.resize(one, DRAWS) for one in rates]  # `transferred_draws` drops draws with a judge worse than chance
-    chance = np.random.default_rng([0, _SHARES])
+    chance = np.random.default_rng([0, _SHARES_SEED])
     sizes = [[Observation(True, one.cluster, one.weight) for one in part.answers] for part in parts.judged]
     if not parts.always_judged:
         sizes.append([Observation(True, one.cluster, one.weight) for one in parts.decided])
@@ -259,12 +259,12 @@ class RunLabels(Struct, frozen=True):
     Attributes:
         drawn: labels of answers of the run: judge → (answer, judge's verdict) → person → whether it passes.
         elsewhere: judge → labels of answers of other runs, by the same judge and a rubric of this run.
-        any: judges with any label of their assertion, whether it counts or not.
+        labelled: judges with any label of their assertion, whether it counts or not.
     """
 
     drawn: Mapping[JudgeKey, Mapping[VerdictKey, Mapping[str, bool]]]
     elsewhere: Mapping[JudgeKey, Sequence[Label]]
-    any: frozenset[JudgeKey]
+    labelled: frozenset[JudgeKey]
 
     @classmethod
     def of(cls, trials: Iterable[RatedTrial], labels: Sequence[Label], run: str) -> RunLabels:
@@ -300,7 +300,7 @@ def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> Correcte
     rates = tuple(_assertion_rate(judge, found, labels) for judge, found in answers.items())
     checked = {found[0].name for judge, found in answers.items() if labels.counts_for(judge)}
     unchecked = tuple(dict.fromkeys(found[0].name for found in answers.values() if found[0].name not in checked))
-    labelled = {found[0].name for judge, found in answers.items() if judge in labels.any}
+    labelled = {found[0].name for judge, found in answers.items() if judge in labels.labelled}
     found_rate = run_rate(trials, labels) if checked else None
     rate = found_rate if isinstance(found_rate, CorrectedRate) else None
     why_none = found_rate if isinstance(found_rate, str) else None

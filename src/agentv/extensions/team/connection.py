@@ -23,8 +23,8 @@ ATTEMPTS = 6
 _LONGEST_WAIT_S = 30.0
 _TIMEOUT_S = 60.0
 _CONNECT_S = 10.0
-_AGAIN = frozenset({429, 502, 503, 504})
-_OF_SENDER = frozenset({401, 403, 404, 405})
+_RETRIED = frozenset({429, 502, 503, 504})
+_REFUSES_SENDER = frozenset({401, 403, 404, 405})
 """Statuses that every request of this sender would get."""
 
 _SMALL = 512
@@ -44,12 +44,12 @@ class RemoteError(PushError):
     """The server cannot be reached, is not an agentv server, or refuses the token, so no run can be pushed now.
 
     Attributes:
-        passing: whether the problem is temporary, so that a retry may succeed.
+        temporary: whether the problem is temporary, so that a retry may succeed.
     """
 
-    def __init__(self, message: str, *, passing: bool = False) -> None:
+    def __init__(self, message: str, *, temporary: bool = False) -> None:
         super().__init__(message)
-        self.passing = passing
+        self.temporary = temporary
 
 
 class ConflictError(Exception):
@@ -110,7 +110,7 @@ class Connection(Closing):
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
         address = f"{self._remote.address}/api/{quote(path)}"
         request = self._client.build_request(method, address, params=texts, content=packed, headers=headers)
-        response = self._tried(request)
+        response = self._send_with_retries(request)
         self.sent += len(packed)
         if response.status_code == 409:
             raise ConflictError(_message(response))
@@ -119,23 +119,23 @@ class Connection(Closing):
         try:
             return msgspec.json.decode(response.content, type=into)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self._is_no_server() from error
+            raise self._not_a_server() from error
 
-    def _tried(self, request: httpx.Request) -> httpx.Response:
+    def _send_with_retries(self, request: httpx.Request) -> httpx.Response:
         wait = 0.5
         for attempt in range(1, self._attempts + 1):
             try:
                 response = self._client.send(request)
             except httpx.DecodingError as error:
-                raise self._is_no_server() from error
+                raise self._not_a_server() from error
             except httpx.TransportError as error:
                 # a retry cannot help
                 final = _certificate_error(error) is not None or isinstance(error, httpx.UnsupportedProtocol)
                 if attempt == self._attempts or final:
                     message = f"cannot reach {self._remote.address}: {_reason(error)}"
-                    raise RemoteError(message, passing=not final) from error
+                    raise RemoteError(message, temporary=not final) from error
             else:
-                if response.status_code not in _AGAIN or attempt == self._attempts:
+                if response.status_code not in _RETRIED or attempt == self._attempts:
                     return response
                 said = response.headers.get("retry-after", "")
                 wait = max(wait, float(said) if said.isascii() and said.isdigit() else 0.0)
@@ -143,7 +143,7 @@ class Connection(Closing):
             wait *= 2
         raise AssertionError("the last attempt returns or raises")
 
-    def _is_no_server(self) -> RemoteError:
+    def _not_a_server(self) -> RemoteError:
         what = "what answers there is not an agentv server, or a much newer one"
         return RemoteError(f"cannot push to {self._remote.address}: {what}")
 
@@ -155,10 +155,10 @@ def _refusal(response: httpx.Response) -> PushError:
         return RemoteError(f"{text}; check {TOKEN_VARIABLE}, or make a token with 'agentv serve token create'")
     if response.has_redirect_location:
         return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'][:_LONGEST_MESSAGE])}")
-    if status in _AGAIN or status >= 500:
-        return RemoteError(text, passing=True)
+    if status in _RETRIED or status >= 500:
+        return RemoteError(text, temporary=True)
     is_of_run = _error(response).get("code") == "other-token"
-    return RemoteError(text) if status in _OF_SENDER and not is_of_run else PushError(text)
+    return RemoteError(text) if status in _REFUSES_SENDER and not is_of_run else PushError(text)
 
 
 def _message(response: httpx.Response) -> str:

@@ -36,35 +36,35 @@ class Transaction:
 
     Args:
         cursor: cursor of the driver.
-        written: translates a statement for the driver.
-        locking: acquires the lock of a name; None if only one transaction writes at a time anyway.
+        translate: translates a statement for the driver.
+        acquire: acquires the lock of a name; None if only one transaction writes at a time anyway.
     """
 
     def __init__(
-        self, cursor: Any, written: Callable[[str], str] = str, locking: Callable[[str], object] | None = None
+        self, cursor: Any, translate: Callable[[str], str] = str, acquire: Callable[[str], object] | None = None
     ) -> None:
         self._cursor = cursor
-        self._written = written
-        self._locking = locking
+        self._translate = translate
+        self._acquire = acquire
 
     def run(self, statement: str, **values: Any) -> int:
         """Run a statement and return the number of changed rows."""
-        changed: int = self._cursor.execute(self._written(statement), values).rowcount
+        changed: int = self._cursor.execute(self._translate(statement), values).rowcount
         return changed
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         """Run a statement once for each set of values."""
-        self._cursor.executemany(self._written(statement), values)
+        self._cursor.executemany(self._translate(statement), values)
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        found: list[tuple[Any, ...]] = self._cursor.execute(self._written(query), values).fetchall()
+        found: list[tuple[Any, ...]] = self._cursor.execute(self._translate(query), values).fetchall()
         return found
 
     def lock(self, name: str) -> None:
         """Acquire the lock of a name, waiting for other transactions; it is held until this one ends."""
-        if self._locking is not None:
-            self._locking(name)
+        if self._acquire is not None:
+            self._acquire(name)
 
 
 class Database(Protocol):
@@ -149,7 +149,7 @@ def audit_lines(database: Database, project: str, *, shared: bool = True, limit:
     return [AuditLine(*row) for row in found]
 
 
-_WAITS_S = 10.0
+_TIMEOUT_S = 10.0
 """Seconds that a transaction waits for another one."""
 
 
@@ -197,7 +197,7 @@ class SqliteDatabase:
     def _connected(self) -> sqlite3.Connection:
         if not self._path.exists():
             self._path.touch(mode=0o600)
-        connection = sqlite3.connect(self._path, timeout=_WAITS_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self._path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _REQUEST_S = 20.0
 """Seconds to wait for a response of the server."""
 
-_GOES_ON_S = 45.0
+_HEARTBEAT_S = 45.0
 """Seconds without rows after which a heartbeat is sent; after 120 the server would consider the run ended."""
 
 _ARTIFACTS_SHARE = 20
@@ -44,8 +44,8 @@ LONGEST_RETRY_S = 15.0
 """First and longest wait before a retry, in seconds; it doubles each time."""
 
 END_S = 10.0
-AWAY_S = 1.5
-"""Seconds to wait for the last rows after the run; `AWAY_S` if the server was unreachable before."""
+UNREACHABLE_END_S = 1.5
+"""Seconds to wait for the last rows after the run; `UNREACHABLE_END_S` if the server was unreachable before."""
 
 _WITHOUT = "the run goes on without it"
 
@@ -90,12 +90,12 @@ class LivePush:
         self._path: Path | None = None
         self._push: RunPush | None = None
         self._failed: str | None = None
-        self._news = time.monotonic()
+        self._last_sent = time.monotonic()
         self._artifacts_at = 0.0
         self._run_ended = Event()
         self._given_up = Event()
         self._done = Event()
-        self._complete = self._away = False
+        self._complete = self._unreachable = False
 
     def start(self, path: Path) -> None:
         """Start pushing the run in a directory, which must exist."""
@@ -112,7 +112,7 @@ class LivePush:
         """
         if self._path is None:
             return None
-        longest = AWAY_S if self._away else END_S
+        longest = UNREACHABLE_END_S if self._unreachable else END_S
         self._run_ended.set()
         with suppress(KeyboardInterrupt):
             if not self._done.wait(min(1.0, longest)):
@@ -140,9 +140,9 @@ class LivePush:
         options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
         with Connection(self._remote, **options) as connection:
             while not self._given_up.is_set():
-                ended, was_away = self._run_ended.is_set(), self._away
+                ended, was_unreachable = self._run_ended.is_set(), self._unreachable
                 try:
-                    if self._push is None and (ended or _is_described(path)):
+                    if self._push is None and (ended or _has_full_record(path)):
                         self._push = RunPush(path, connection, redactor_of(self._env, self._remote.token))
                     if self._push is not None and not ended:
                         self._push_new(self._push)
@@ -150,29 +150,29 @@ class LivePush:
                         self._push.push()
                         self._complete = True
                         return
-                    self._failed, self._away, retry = None, False, RETRY_S
+                    self._failed, self._unreachable, retry = None, False, RETRY_S
                     wait: float | None = min(LONGEST_S, max(FIRST_S, (time.monotonic() - began) / _BATCH_SHARE))
                 except AgentvError as error:
-                    self._away = getattr(error, "passing", False)
-                    self._fail(str(error), "trying again while the run goes on" if self._away else _WITHOUT)
-                    if ended and (was_away or not self._away):
+                    self._unreachable = getattr(error, "temporary", False)
+                    self._fail(str(error), "trying again while the run goes on" if self._unreachable else _WITHOUT)
+                    if ended and (was_unreachable or not self._unreachable):
                         return
                     # after a permanent error, try once more when the run has ended
-                    wait, retry = retry if self._away else None, min(2 * retry, LONGEST_RETRY_S)
+                    wait, retry = retry if self._unreachable else None, min(2 * retry, LONGEST_RETRY_S)
                 (self._given_up if ended else self._run_ended).wait(wait)
 
     def _push_new(self, push: RunPush) -> None:
         now, rows = time.monotonic(), push.rows
         push.push_new_rows()
         if push.rows > rows:
-            self._news = now
+            self._last_sent = now
         if now >= self._artifacts_at:
             looked = time.monotonic()
             push.send_artifacts(settled=True)
             self._artifacts_at = looked + max(1.0, _ARTIFACTS_SHARE * (time.monotonic() - looked))
-        if now - self._news > _GOES_ON_S:
-            push.say_that_it_goes_on()
-            self._news = now
+        if now - self._last_sent > _HEARTBEAT_S:
+            push.send_heartbeat()
+            self._last_sent = now
 
     def _fail(self, reason: str, then: str = _WITHOUT) -> None:
         if reason != self._failed:
@@ -181,7 +181,7 @@ class LivePush:
                 self._problem(f"cannot push now: {reason}; {then}")
 
 
-def _is_described(path: Path) -> bool:
+def _has_full_record(path: Path) -> bool:
     """Whether `run.json` is complete; that of a directory just created has only the id of the run."""
     try:
         return "started" in read_document(path / RUN)

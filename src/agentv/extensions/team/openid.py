@@ -79,7 +79,7 @@ class Attempt(Struct, frozen=True):
         """The value of the cookie."""
         return f"{self.secret}.{quote(self.target, safe='')}"
 
-    def began(self, state: str) -> bool:
+    def matches(self, state: str) -> bool:
         """Whether a response with this state belongs to this attempt."""
         return compare_digest(state.encode(errors="replace"), self.derived("state").encode())
 

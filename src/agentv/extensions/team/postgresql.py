@@ -13,7 +13,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from agentv.errors import StoreError
 from agentv.extensions.team.database import DatabaseUnavailableError, Transaction
 
-_WAITS_S = 5.0
+_TIMEOUT_S = 5.0
 _CONNECTIONS = 10
 _PARAMETER = re.compile(r":([a-z_0-9]+)")
 
@@ -23,24 +23,24 @@ class PostgresDatabase:
 
     Args:
         address: a libpq connection URI.
-        waits_s: seconds that a request waits for a connection.
+        timeout_s: seconds that a request waits for a connection.
 
     Raises:
         DatabaseUnavailableError: the server cannot be reached, or refuses the connection.
     """
 
-    def __init__(self, address: str, waits_s: float = _WAITS_S) -> None:
+    def __init__(self, address: str, timeout_s: float = _TIMEOUT_S) -> None:
         with self._errors():
             # fails at once with the reason, while the pool would keep trying
-            psycopg.connect(address, autocommit=True, connect_timeout=int(_WAITS_S)).close()
+            psycopg.connect(address, autocommit=True, connect_timeout=int(_TIMEOUT_S)).close()
             self._pool = ConnectionPool(
                 address,
                 min_size=1,
                 max_size=_CONNECTIONS,
-                timeout=waits_s,
+                timeout=timeout_s,
                 check=ConnectionPool.check_connection,
-                kwargs={"connect_timeout": int(_WAITS_S)},
-                reconnect_timeout=_WAITS_S,
+                kwargs={"connect_timeout": int(_TIMEOUT_S)},
+                reconnect_timeout=_TIMEOUT_S,
                 open=True,
             )
 

@@ -123,9 +123,10 @@ class RunPush:
         for _ in range(_CONFLICTS):
             state: UploadState = self._connection.get(f"uploads/{self.run_id}", UploadState)
             self._generation, self.size = state.generation or 1, state.size
-            going_on = writing or state.writing or not state.generation  # else the server would summarize partial rows
+            # with False, the server would summarize partial rows
+            in_progress = writing or state.writing or not state.generation
             try:
-                self._send("PUT", "record", {"writing": going_on}, self._content(RUN), Changed)
+                self._send("PUT", "record", {"writing": in_progress}, self._content(RUN), Changed)
                 self._send_rows(state.rows)
                 artifacts = self.send_artifacts()
                 self._finish(writing=writing)
@@ -151,7 +152,7 @@ class RunPush:
             except ConflictError:
                 self.push(writing=True)
 
-    def say_that_it_goes_on(self) -> None:
+    def send_heartbeat(self) -> None:
         """Tell the server that the run is still in progress, though it has no new rows.
 
         Raises:

@@ -26,7 +26,7 @@ from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
 from agentv.user_code.files import store_error
 
-_AT_ONCE = 4 << 20
+_CHUNK = 4 << 20
 """Bytes of rows read from the database at a time."""
 
 _COPIED = "copied.json"
@@ -106,7 +106,7 @@ class Replica:
                     changed += self._copy(path, source)
                 except OSError as error:
                     problems.append(store_error("write", path, error))
-            changed += self._remove_others(projects, sources.keys())
+            changed += self._remove_deleted(projects, sources.keys())
         if problems:
             raise problems[0]
         return changed
@@ -161,8 +161,8 @@ class Replica:
                 return False
             copied = found
         self._copied[path] = copied
-        goes_on = bool(source.writing) and source.pushed > silent_since()
-        change_lock = self._lock_run if goes_on else self._unlock_run
+        in_progress = bool(source.writing) and source.pushed > silent_since()
+        change_lock = self._lock_run if in_progress else self._unlock_run
         change_lock(path)
         return changed
 
@@ -211,8 +211,8 @@ class Replica:
             "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
             "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop ORDER BY rows.start"
         )
-        for start in range(done, source.size, _AT_ONCE):
-            stop = min(start + _AT_ONCE, source.size)
+        for start in range(done, source.size, _CHUNK):
+            stop = min(start + _CHUNK, source.size)
             with self._database.reading() as transaction:
                 found = transaction.rows(query, run=source.id, generation=source.generation, start=start, stop=stop)
             yield [line for (line,) in found]
@@ -229,7 +229,7 @@ class Replica:
             write_private(target, found[0][0] if found else b"")
             self._files[target] = digest
 
-    def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
+    def _remove_deleted(self, projects: list[str], known: Collection[Path]) -> int:
         """Remove copies of deleted runs, and return their number."""
         removed = 0
         for project in projects:

@@ -228,7 +228,7 @@ def team_application(state: TeamState, data: Path) -> Guard:
     return Guard(starlette, state.addresses, None)
 
 
-_LOOK_S = 0.1
+_CHECK_S = 0.1
 """Seconds between two checks for changes of the database."""
 
 _COMPARE_S = 5.0
@@ -344,7 +344,7 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
 
 def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
     said, at = "", 0.0
-    while not ended.wait(_LOOK_S):
+    while not ended.wait(_CHECK_S):
         try:
             found = state.uploads.changes()
             if found != state.copied or time.monotonic() - at > _COMPARE_S:

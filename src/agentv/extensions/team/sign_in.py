@@ -97,10 +97,10 @@ def sign_in_routes(state: TeamState) -> list[Route]:
     handlers = SignIn(state)
     return [
         Route(SIGN_IN, handlers.page),
-        Route(f"{SIGN_IN}/token", handlers.answering(handlers.exchange_token), methods=["POST"]),
-        Route(f"{SIGN_IN}/openid", handlers.answering(handlers.begin_openid), methods=["POST"]),
+        Route(f"{SIGN_IN}/token", handlers.wrapped(handlers.exchange_token), methods=["POST"]),
+        Route(f"{SIGN_IN}/openid", handlers.wrapped(handlers.begin_openid), methods=["POST"]),
         Route(CALLBACK, handlers.end_openid),
-        Route("/sign-out", handlers.answering(handlers.sign_out), methods=["POST"]),
+        Route("/sign-out", handlers.wrapped(handlers.sign_out), methods=["POST"]),
     ]
 
 
@@ -135,7 +135,7 @@ class SignIn:
         set_cookie(response, "sign-in", origin, "")
         return response
 
-    def answering(self, handler: Callable[[Request, Wanted], Awaitable[Response]]) -> Callable[..., Any]:
+    def wrapped(self, handler: Callable[[Request, Wanted], Awaitable[Response]]) -> Callable[..., Any]:
         """Wrap a handler: check the origin, decode the body, and turn exceptions into responses."""
 
         async def answer(request: Request) -> Response:
@@ -172,7 +172,7 @@ class SignIn:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
         self._check_attempts(request)
         attempt = Attempt.begin(wanted.to)
-        location = await self._asked(self._state.openid.address(attempt, self._origin(request) + CALLBACK))
+        location = await self._from_provider(self._state.openid.address(attempt, self._origin(request) + CALLBACK))
         response = json_response(self._state, {"location": location})
         set_cookie(response, "sign-in", self._origin(request), attempt.cookie)
         return response
@@ -181,12 +181,12 @@ class SignIn:
         openid, answer = self._state.openid, dict(request.query_params)
         if openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider.")
-        if attempt is None or not attempt.began(answer.get("state", "")):
+        if attempt is None or not attempt.matches(answer.get("state", "")):
             message = "This sign-in was not begun in this browser, took too long, or ended already. Sign in again."
             raise RefusedError(400, "wrong-state", message)
         self._check_attempts(request)
         try:
-            found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
+            found = await self._from_provider(openid.person(attempt, answer, self._origin(request) + CALLBACK))
         except RefusedError as error:
             if error.code == "not-signed-in":
                 self._state.failed_sign_ins.add(_client(request))
@@ -220,7 +220,7 @@ class SignIn:
         set_cookie(response, "session", origin, "")
         return response
 
-    async def _asked(self, answer: Awaitable[T]) -> T:
+    async def _from_provider(self, answer: Awaitable[T]) -> T:
         """Wait for a result from the provider.
 
         Raises:

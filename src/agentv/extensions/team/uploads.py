@@ -36,7 +36,7 @@ SILENT_S = 120
 """Seconds without an upload after which a run no longer counts as in progress."""
 
 
-_AT_ONCE = 4 << 20
+_CHUNK = 4 << 20
 """Bytes of rows read at a time."""
 
 
@@ -63,8 +63,8 @@ class Uploads:
                 return UploadState()
             digest = sha256()  # of all rows, read in parts
             query = "SELECT line FROM rows WHERE run = :run AND start >= :start AND start < :stop ORDER BY start"
-            for start in range(0, run.size, _AT_ONCE):
-                for (line,) in transaction.rows(query, run=run.id, start=start, stop=start + _AT_ONCE):
+            for start in range(0, run.size, _CHUNK):
+                for (line,) in transaction.rows(query, run=run.id, start=start, stop=start + _CHUNK):
                     digest.update(line)
         return UploadState(run.generation, run.size, digest.hexdigest(), bool(run.writing))
 
@@ -89,7 +89,7 @@ class Uploads:
             if changed:
                 # a new name in the pushed run.json replaces the name given on the server
                 given = run.given if name_in(record) == name_in(run.record) else None
-                _touch(transaction, name, run, record=record, writing=int(writing), given=given)
+                _change(transaction, name, run, record=record, writing=int(writing), given=given)
                 audit(transaction, name.actor, "run.json updated", name.project, name.run)
             elif writing:
                 _check_owner(name, run)
@@ -121,7 +121,7 @@ class Uploads:
                 "INSERT INTO rows (run, start, line) VALUES (:run, :start, :line)",
                 ({"run": run.id, "start": start, "line": line} for start, line in rows),
             )
-            _touch(transaction, name, run, generation=generation, size=size, replaced=replaced)
+            _change(transaction, name, run, generation=generation, size=size, replaced=replaced)
             what = "rows added" if generation == run.generation else "rows replaced"
             audit(transaction, name.actor, what, name.project, f"{name.run}: {len(rows)} from byte {batch.start}")
             return Received(generation, size, changed=True)
@@ -138,7 +138,7 @@ class Uploads:
         with self._changing_begun(name) as (transaction, run):
             changed = run.summary != summary or bool(run.writing) != writing
             if changed:
-                _touch(transaction, name, run, summary=summary, writing=int(writing))
+                _change(transaction, name, run, summary=summary, writing=int(writing))
                 audit(transaction, name.actor, "summary.json updated", name.project, name.run)
             return changed
 
@@ -167,7 +167,7 @@ class Uploads:
                 "ON CONFLICT (run, path) DO UPDATE SET sha256 = excluded.sha256",
                 ({"run": run.id, "path": path, "sha256": digest} for path, digest in new.items()),
             )
-            _touch(transaction, name, run)
+            _change(transaction, name, run)
             audit(transaction, name.actor, "artifacts added", name.project, f"{name.run}: {len(new)} files")
         return MissingContents([], changed=True)
 
@@ -189,7 +189,7 @@ class Uploads:
                 return False
             before = name_in(run.record) if run.given is None else run.given
             if before != given:
-                _touch(transaction, name, run, given=given)
+                _change(transaction, name, run, given=given)
                 audit(transaction, name.actor, "run named", name.project, f"{name.run}: {given}")
         return True
 
@@ -249,7 +249,7 @@ def _check_owner(name: RunName, run: _StoredRun) -> None:
         raise OtherTokenError(f"{began}: push it with that token, or with one that has the scope 'admin'")
 
 
-def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: Any) -> None:
+def _change(transaction: Transaction, name: RunName, run: _StoredRun, **columns: Any) -> None:
     """Change columns of a run, increasing its revision so that every server copies it again.
 
     Raises:

@@ -23,7 +23,7 @@ def stratum_of(one):
 
 
 def answer_of(place, judge, asked, passed, trials=1):
-    return GradedAnswer("s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), asked, passed, None, (), trials)
+    return GradedAnswer("s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), asked, passed, (), trials)
 
 
 @st.composite
@@ -89,7 +89,7 @@ def test_samples_with_one_answer_are_one_and_count_as_trials(tmp_path):
         run, [finished(trial=trial("a", sample=number), scores=[judged(True)], output="same") for number in (1, 2, 3)]
     )
     (found,) = graded_answers(open_run("r", action="label"))
-    assert (found.trials, found.asked, found.reason, found.passed) == (3, ASKED, "as I see it", True)
+    assert (found.trials, found.asked, found.passed) == (3, ASKED, True)
 
 
 def test_a_run_without_such_answers_says_why(tmp_path):

@@ -52,7 +52,7 @@ def test_a_judge_and_a_person(tmp_path):
 def test_labels_beside_one_verdict_of_the_judge_are_told(tmp_path):
     judged_run(tmp_path, VERDICTS)
     session = give("ada", agreeing_but())
-    path = Path(session.kept.places(session.suites)[0])
+    path = Path(session.store.places(session.suites)[0])
     path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if '"judge_pass":true' in line))
     for named in ("last", str(path)):
         shown = render_judge_check(check_judges(named))

@@ -23,7 +23,7 @@ def test_what_is_exported_and_filled_in_comes_back(session, tmp_path):
     write(file, rows)
     added = import_labels("last", file, "ada")
     assert (added.added, added.known, added.empty) == (3, 0, 1)
-    labels = session.kept.read(session.suites)
+    labels = session.store.read(session.suites)
     shown = [(one.verdict, one.person, one.note) for one in labels]
     assert shown == [("pass", "ada", ""), ("fail", "bob", "rude"), ("unsure", "ada", "")]
     assert [one.probability for one in labels] == [1, 1, 1]
@@ -49,7 +49,7 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     assert "ada says something else of this answer above" in told
     assert "it was cut off, or these columns were emptied" in told
     assert len(told.splitlines()) == 5
-    assert session.kept.read(session.suites) == []
+    assert session.store.read(session.suites) == []
 
 
 def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
@@ -59,7 +59,7 @@ def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
     write(file, rows)
     added = import_labels("last", file, "ada")
     assert (added.added, added.not_drawn) == (4, 4)
-    assert {(one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == {(None, None)}
+    assert {(one.probability, one.drawn_from) for one in session.store.read(session.suites)} == {(None, None)}
 
 
 def test_files_that_are_none_are_refused(session, tmp_path):
@@ -110,7 +110,7 @@ def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, mon
     write(file, rows)
     assert import_labels("last", file, "ada").not_drawn == 0
     wanted = {(one.answer.case, one.probability, one.drawn_from) for one in session.drawn}
-    assert {(one.case, one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == wanted
+    assert {(one.case, one.probability, one.drawn_from) for one in session.store.read(session.suites)} == wanted
 
 
 def read(file):

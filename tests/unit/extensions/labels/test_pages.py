@@ -11,8 +11,8 @@ import pytest
 from agentv.app.exports import Exported, rendered
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.checking import check_judges
+from agentv.extensions.labels.labelled_runs import StoredLabels
 from agentv.extensions.labels.labelling import LabelFiles, open_session
-from agentv.extensions.labels.of_runs import OfRuns
 from agentv.extensions.labels.reporting import judge_check_json
 from agentv.extensions.view.state import ViewOptions
 from agentv.model.run.labels import Label, answer_sha256
@@ -273,11 +273,11 @@ def test_labels_are_the_same_with_ratings_and_without(rated_root):
     store = LabelFiles(rated_root)
     with viewed(rated_root, ADA) as client:
         rate(client, thumb="up")
-        assert OfRuns().of_suites(["refunds"], rated_root).sha256 == ""
+        assert StoredLabels().of_suites(["refunds"], rated_root).sha256 == ""
         store.add([label])
-        before = OfRuns().of_suites(["refunds"], rated_root)
+        before = StoredLabels().of_suites(["refunds"], rated_root)
         rate(client, thumb="down", comment='"rubric_sha256": none')
-    assert OfRuns().of_suites(["refunds"], rated_root) == before
+    assert StoredLabels().of_suites(["refunds"], rated_root) == before
     assert store.read({"refunds"}) == read_labels([labels_file(rated_root, "refunds")]) == [label]
     assert [one.note for one in store.ratings({"refunds"})] == ["", '"rubric_sha256": none']
     for line in labels_file(rated_root, "refunds").read_bytes().splitlines():

@@ -9,8 +9,8 @@ from agentv.app.labelled_runs import shown_run
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.gates import CheckedMinimums
+from agentv.extensions.labels.labelled_runs import StoredLabels, rated_trials
 from agentv.extensions.labels.labelling import open_session
-from agentv.extensions.labels.of_runs import OfRuns, rated_trials
 from agentv.extensions.labels.posterior import JudgedAnswer, Observation, corrected_rate, estimated, judge_counts
 from agentv.extensions.labels.reporting import render_judge_check
 from agentv.extensions.labels.run_rates import (
@@ -229,7 +229,7 @@ def test_without_labels_the_judge_is_said_to_be_unchecked_once_and_without_a_jud
     judges = replace(summary, judges=("strict", "second"))
     assert not any("people" in line for line in totals(summary, 0, "there"))
     judged_run(tmp_path, [True, False], run="judged")
-    found = OfRuns().with_rates(judges, open_run("judged", action="show"))
+    found = StoredLabels().with_rates(judges, open_run("judged", action="show"))
     note = "the judges 'strict' and 'second' were never checked against people; label answers: agentv label there"
     assert [line for line in totals(found, 0, "there") if "people" in line] == [f"note: {note}"]
 
@@ -275,7 +275,7 @@ def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
     assert (checked.corrected, checked.unlabelled) == (None, "the rubric \"Hard\" of 'polite'")
     assert "warning: no label counts for the rubric" in render_judge_check(check_judges(both))
     trials = rated_trials(open_run(both, action="show"))
-    labels = RunLabels.of(trials, OfRuns().of_suites({trials[0].part[0]}, tmp_path).labels, both)
+    labels = RunLabels.of(trials, StoredLabels().of_suites({trials[0].part[0]}, tmp_path).labels, both)
     gate = CheckedMinimums.of([one for trial in trials for one in trial.judged], labels, JudgeMinimums(0.5, 0.5))
     assert gate.unknown, "a judge that is right by one rubric is not known to be right"
     assert "no label counts for the rubric" in gate.refusal

@@ -33,7 +33,7 @@ def test_each_key_does_what_it_says():
     session, shown = sit(["1", "b", "F", "?", "n", "u", "q"], lines=["odd"])
     verdicts = [session.given[one.answer.item].verdict for one in session.drawn[:2]]
     assert (verdicts, session.left) == (["fail", "unsure"], 2)
-    found = [(one.verdict, one.note) for one in session.kept.read(session.suites)]
+    found = [(one.verdict, one.note) for one in session.store.read(session.suites)]
     assert found == [("pass", ""), ("fail", ""), ("unsure", "odd")]
     assert "no such key: ?" in shown
     assert "your label: pass" in shown[2], "one that goes back sees the own label"
@@ -73,7 +73,7 @@ def test_any_answer_is_rated_by_the_keys_of_the_grid(tmp_path):
     session, shown = rate(["0", "c", "1"], lines=["too short"])
     assert [one.split("\n")[0] for one in shown[:2]] == ["1 of 2 · bike · small · failed", "saved bike: bad"]
     assert "your rating: too short" in shown[2], "a comment is kept as soon as it is written"
-    given = [(one.case, one.verdict, one.note) for one in session.kept.ratings({"refunds"})]
+    given = [(one.case, one.verdict, one.note) for one in session.store.ratings({"refunds"})]
     assert given == [("bike", "fail", ""), ("lamp", "unsure", "too short"), ("lamp", "pass", "too short")]
     again, shown = rate(["0", "b", "\r", "q"], by="Ada")
     assert shown[0].startswith("1 of 2 · bike"), "where all are rated, from the first"
@@ -94,7 +94,7 @@ def test_an_interrupted_session_loses_nothing_and_goes_on_where_it_was():
         sit(["p", "\x03"])
     session, shown = sit(["f", "\x04"])
     assert shown[0].startswith("1 of 3")
-    assert [one.verdict for one in session.kept.read(session.suites)] == ["pass", "fail"]
+    assert [one.verdict for one in session.store.read(session.suites)] == ["pass", "fail"]
     assert (session.left, session.agreed[1]) == (2, 2)
 
 

@@ -16,7 +16,14 @@ from agentv.store.files.directory import is_being_written
 from doubles.team_servers import RUN_ID, row, write_rows, write_run
 from doubles.waiting import until
 
-WAITS = {"FIRST_S": 0.01, "LONGEST_S": 0.01, "RETRY_S": 0.01, "LONGEST_RETRY_S": 0.02, "END_S": 1.2, "AWAY_S": 0.2}
+WAITS = {
+    "FIRST_S": 0.01,
+    "LONGEST_S": 0.01,
+    "RETRY_S": 0.01,
+    "LONGEST_RETRY_S": 0.02,
+    "END_S": 1.2,
+    "UNREACHABLE_END_S": 0.2,
+}
 NAME = RunName("support", RUN_ID, "test")
 
 

@@ -240,7 +240,7 @@ def test_no_other_server_gets_the_token_or_a_row(remote, tmp_path, status):
             pushed(write_run(tmp_path, row(1)), own)
         with pytest.raises(PushError, match=f"it redirects to {other.url}"), Connection(own) as connection:
             pull_labels(tmp_path, connection)
-    assert not raised.value.passing
+    assert not raised.value.temporary
     assert [one.headers["Authorization"] for one in first.requests] == [f"Bearer {remote.token}"] * 2
     assert other.requests == []
 
@@ -281,7 +281,7 @@ def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
         push.push(writing=True)
         with server.state.database.transaction() as transaction:
             transaction.run("UPDATE runs SET pushed = '2026-11-21T14:00:00.000Z' WHERE name = :run", run=RUN_ID)
-        push.say_that_it_goes_on()
+        push.send_heartbeat()
         assert pushed_at() > "2026-11-21T14:00:00.000Z"
         push.push_new_rows()
         assert push.rows == 1

@@ -88,7 +88,7 @@ def test_every_row_is_an_event_once_and_the_end_of_the_run_is_one(tmp_path):
             push.push_new_rows()
             name, data = next(events)
             assert (name, [one["id"] for one in data.get("cases", [])]) == ("rows", [f"case {number}"])
-        push.say_that_it_goes_on()
+        push.send_heartbeat()
         fcntl.flock(writing, fcntl.LOCK_UN)
         (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
         push.push()

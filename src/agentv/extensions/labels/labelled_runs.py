@@ -38,7 +38,7 @@ def rated_trials(run: StoredRun) -> list[RatedTrial]:
     return [found for result in whole.results() if (found := rated_trial(result, run.run_id)) is not None]
 
 
-class OfRuns(LabelledRuns):
+class StoredLabels(LabelledRuns):
     """What labels add to runs. Imports are deferred to first use, since most repositories have no labels."""
 
     def before(self, suites: tuple[Suite, ...]) -> ReadLabels:
@@ -74,12 +74,12 @@ class OfRuns(LabelledRuns):
         except (OSError, StoreError) as error:
             return ReadLabels(problem=str(error))
 
-    def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:
+    def ratings(self, run: Path, root: Path, store: Any = None) -> Ratings:
         """Return each person's latest ratings of the current answers of a run."""
         from agentv.extensions.labels.labelling import LabelFiles
         from agentv.extensions.labels.ratings import ratings_of_run
 
-        return ratings_of_run(run, kept or LabelFiles(root))
+        return ratings_of_run(run, store or LabelFiles(root))
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
         """Return the totals with corrected rates if judges graded the run. Rows are read only if there are labels."""
