@@ -1,1 +1,1 @@
-"""Workspaces of trials: made, confined, compared with their baseline, removed (AGENTS.md section 2)."""
+"""Workspaces of trials: creation, sandboxes, comparison with the baseline, and removal (AGENTS.md section 2)."""

@@ -1,8 +1,8 @@
-"""The baseline of workspaces and the diff against it, in a git repository of agentv's own.
+"""Baselines of workspaces and diffs against them, in a separate git repository.
 
-The repository lies outside the workspaces, and git never looks at a workspace: files are read here, without following
-links, and streamed into `git fast-import`. So no attribute, filter, hook or configuration that an agent leaves has any
-effect. What is no text is stored as one line with its size and hash.
+The repository is outside the workspaces, and git never reads a workspace: this module reads the files, without
+following links, and streams them into `git fast-import`. Attributes, filters, hooks and configuration that an agent
+leaves have no effect. A binary file is stored as one line with its size and hash.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from agentv.user_code.excerpts import tail
 from agentv.user_code.processes import Finished, run_program
 
 PATCH_LIMIT = 5_000_000
-"""Characters of a patch that are kept."""
+"""Maximum length of a patch in characters."""
 
 _COMMON = ("diff-tree", "-r", "-M", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-color")
 _KINDS: dict[bytes, ChangeKind] = {b"A": "added", b"D": "deleted", b"R": "renamed"}
 
 
 def shown_path(path: bytes) -> str:
-    """A path as text; bytes that are no UTF-8 are shown as escapes."""
+    """Return a path as text. Bytes that are not UTF-8 are escaped."""
     return path.decode("utf-8", "backslashreplace")
 
 
 def _change(word: bytes, words: Iterator[bytes]) -> tuple[ChangeKind, bytes, bytes | None]:
-    """Kind and path of a change, and the path before it was renamed."""
+    """Parse a change in the output of `git diff-tree`: its kind, its path, and the old path of a rename."""
     status = word.rpartition(b" ")[2][:1]
     first = next(words)
     if status in {b"R", b"C"}:
@@ -61,29 +61,29 @@ def _file_change(
 
 
 def changed_protected(globs: Collection[str], before: Snapshot, now: Snapshot) -> tuple[str, ...]:
-    """The paths of protected files that were changed, deleted, added, or replaced by something else.
+    """Return the paths of protected files that were changed, deleted, added, or replaced by something else.
 
-    A file that was renamed is deleted at its old path. One below a directory that was replaced by a link is deleted,
-    and one that is reached through that link is not looked for.
+    A renamed file counts as deleted at its old path. If a directory was replaced by a link, the files below it count as
+    deleted, and files behind the link are ignored.
     """
     changed = sorted(changed_paths(before, now)) if globs else ()
     return tuple(map(shown_path, matching(globs, changed)))
 
 
 def matching(globs: Collection[str], paths: Iterable[bytes], *, parents: bool = True) -> Iterator[bytes]:
-    """The paths that some globs name; with `parents`, what replaces a directory on the way to such a file too."""
+    """Return the paths that match a glob; with `parents`, also those at a parent directory of such a path."""
     patterns = tuple(glob_pattern(glob, below=True, parents=parents) for glob in globs)
     return (path for path in paths if any(one.fullmatch(shown_path(path)) for one in patterns))
 
 
 def without(globs: Collection[str], snapshot: Snapshot) -> Snapshot:
-    """A snapshot without the files that some globs name."""
+    """Return a snapshot without the files that match a glob."""
     left_out = set(matching(globs, snapshot, parents=False))
     return {path: state for path, state in snapshot.items() if path not in left_out} if left_out else snapshot
 
 
 def changed_paths(before: Snapshot, now: Snapshot) -> Iterator[bytes]:
-    """The paths of all files that were changed, deleted or added, in no order."""
+    """Yield the paths of all files that were changed, deleted or added, in no particular order."""
     for path, state in before.items():
         after = now.get(path)
         if after is None or not after.is_like(state):
@@ -94,7 +94,7 @@ def changed_paths(before: Snapshot, now: Snapshot) -> Iterator[bytes]:
 GIT_S = 300.0
 OUTPUT_LIMIT = 100_000_000
 SHOWN_LIMIT = 20_000_000
-"""Bytes of changed text files whose content the diff shows; of the others it shows size and hash."""
+"""Total bytes of changed text files that the diff shows in full; of further files it shows size and hash."""
 
 _CONFIG = (
     "core.compression=0",
@@ -112,7 +112,7 @@ class Baselines:
     """The baselines of all workspaces of a run.
 
     Args:
-        directory: of the repository; nothing is there yet.
+        directory: path of the repository, which does not exist yet.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -123,13 +123,13 @@ class Baselines:
     async def store(
         self, directory: str, now: Snapshot, base: str = "", earlier: Snapshot | None = None
     ) -> str | Failure:
-        """Store the state of a directory as a commit; its name.
+        """Store the state of a directory as a commit; return the name of the commit.
 
         Args:
-            directory: where the files lie.
+            directory: directory of the files.
             now: their state.
-            base: the commit that most of it is in already; empty: none.
-            earlier: the state which that commit has.
+            base: commit to base the new one on; empty for none.
+            earlier: state that was stored as `base`.
         """
         if self._started is None:
             self._started = asyncio.ensure_future(self._git("init", "--quiet", "--bare", "--template="))
@@ -146,11 +146,11 @@ class Baselines:
         return stored if isinstance(stored, Failure) else commit
 
     async def changes(self, base: str, final: str, now: Snapshot) -> WorkspaceChanges | Failure:
-        """The changes between two commits.
+        """Return the changes between two commits.
 
         Args:
             base: the commit of the baseline.
-            final: that of the final state.
+            final: the commit of the final state.
             now: the final state.
         """
         names = await self._git(*_COMMON, "--raw", "--numstat", "-z", base, final)
@@ -167,7 +167,7 @@ class Baselines:
                 changes.append(_change(word, words))
             elif word:
                 added, deleted, path = word.split(b"\t", 2)
-                if not path:  # of a rename: both paths follow
+                if not path:  # a rename: both paths follow
                     next(words)
                     path = next(words)
                 lines[path] = tuple(int(one) if one.isdigit() else 0 for one in (added, deleted))
@@ -179,7 +179,7 @@ class Baselines:
         return WorkspaceChanges(files, f"{kept}\n… {len(text) - len(kept):,} more characters are not shown\n", cut=True)
 
     async def text(self, commit: str, path: bytes) -> str:
-        """The text of a file in a commit; empty if it is missing."""
+        """Return the text of a file in a commit, or an empty string if it is missing."""
         shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
         return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
 
@@ -212,7 +212,7 @@ def _environment() -> dict[str, str]:
 def _stream(
     directory: str, changed: Mapping[bytes, FileState], gone: Iterable[bytes], commit: bytes, base: bytes
 ) -> bytes:
-    """What `git fast-import` reads: a commit with these files, of which no more text is shown than fits into memory."""
+    """Return a commit with these files as input of `git fast-import`. Text beyond `SHOWN_LIMIT` is left out."""
     lines = bytearray(b"commit %b\n%b" % (commit, _HEAD))
     if base:
         lines += b"from %b^0\n" % base
@@ -236,5 +236,5 @@ def _stored(directory: str, path: bytes, state: FileState, shown: int) -> bytes:
 
 
 def _quoted(path: bytes) -> bytes:
-    """A path as git quotes it."""
+    """Quote a path as git does."""
     return b'"' + _ESCAPED.sub(lambda found: b"\\%03o" % ord(found[0]), path) + b'"'

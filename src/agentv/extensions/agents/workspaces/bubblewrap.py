@@ -1,9 +1,9 @@
-"""Sandbox `bwrap`: namespaces of Linux, made by bubblewrap without privileges.
+"""Sandbox `bwrap`: Linux namespaces, created by bubblewrap without privileges.
 
-A program sees no process but its own, and read-only the system and the tools on PATH, wherever they lie. It writes to
-its workspace, its HOME and a temporary directory of its own. When it ends, or is killed, all that it started ends with
-it. Home directories, the project, its hidden files, temporary files and everything else is absent. A tool that lies in
-a home directory is visible with the directory that it was installed into, and nothing beside it.
+A program sees only its own processes. It can read the system and the tools on PATH, wherever they are installed, and
+can write to its workspace, its HOME and its own temporary directory. When it exits or is killed, everything that it
+started ends too. Home directories, the project, its hidden files, temporary files and everything else are absent. If a
+tool is installed in a home directory, only its installation directory is visible.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from agentv.model.suite.workspace import SYSTEM_DIRECTORIES, SandboxName
 from agentv.user_code.orphans import MARK as STARTED_BY
 
 _LINKED = ("/etc/resolv.conf", "/etc/localtime", "/etc/ssl/certs/ca-certificates.crt", "/etc/hosts")
-"""Files of the system that may be links into places that are not visible."""
+"""System files that may be links to paths that are not visible."""
 
 _TOP = tuple(Path(f"/{one}") for one in SYSTEM_DIRECTORIES)
 _SHARED_PARENTS = frozenset({".cargo", ".local", "local", "usr"})
-"""A `bin` in here belongs to many programs: what lies beside it is not part of one installation, or is secret."""
+"""Directories whose `bin` is shared by many programs: its siblings belong to other programs, or are secret."""
 
 
 def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) -> tuple[tuple[str, bool], ...]:
-    """What a confined program sees of the host: path → whether it is visible, outermost first.
+    """Return which paths of the host a confined program sees, as pairs of path and visibility, outermost first.
 
-    Each rule holds for all below it that no later rule names. A hidden path is masked.
+    A rule applies to everything below its path, except where a later rule applies. Hidden paths are masked.
 
     Args:
         path: PATH of the program.
-        programs: words of its command line; those that are absolute paths of files are visible.
-        private: absolute paths that are never visible, nor what contains them as a whole.
+        programs: words of its command line; the program, and files given by absolute paths, are visible.
+        private: absolute paths that are never visible; directories that contain them are not visible as a whole.
     """
     hidden = {os.path.realpath(one) for one in (*private, *homes()) if one}
     tools = (*_toolchains(path, hidden), *_files(programs, hidden))
@@ -54,14 +54,14 @@ def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) ->
 
 @cache
 def homes() -> frozenset[str]:
-    """Home directories."""
-    found = {os.path.expanduser("~"), "/home", "/root", "/Users"}  # noqa: PTH111  # None is no error here
+    """Return the home directories on this machine."""
+    found = {os.path.expanduser("~"), "/home", "/root", "/Users"}  # noqa: PTH111  # Path.home() can raise
     return frozenset(os.path.realpath(one) for one in found if Path(one).is_dir() and one != os.sep)
 
 
 @cache
 def unreadable_for_others() -> tuple[str, ...]:
-    """Files and directories of `/etc` that only root may read: hidden from agents of root, out of reach elsewhere."""
+    """Return the paths in `/etc` that only root may read, to hide them from root's agents; empty for other users."""
     if os.geteuid() != 0:
         return ()
     found = []
@@ -77,12 +77,12 @@ def unreadable_for_others() -> tuple[str, ...]:
 
 
 def _toolchains(path: str, hidden: set[str]) -> Iterator[str]:
-    """Where the programs of PATH, and this Python, are installed."""
+    """Yield the directories in which the programs on PATH and this Python are installed."""
     for entry in path.split(os.pathsep):
         if Path(entry).is_absolute() and Path(entry).is_dir():
             real = os.path.realpath(entry)
             yield from _installation(real, hidden)
-            for linked in _links_out(entry):  # installations of programs that it only links to
+            for linked in _links_out(entry):  # programs installed elsewhere and linked here
                 if Path(linked).parts[1] not in SYSTEM_DIRECTORIES:
                     packages = [*_packages(linked, hidden)]
                     yield from packages or _installation(os.path.dirname(linked), hidden)  # noqa: PTH120  # as text
@@ -93,7 +93,7 @@ def _toolchains(path: str, hidden: set[str]) -> Iterator[str]:
 
 
 def _installation(directory: str, hidden: set[str]) -> Iterator[str]:
-    """A directory of programs, with what it was installed with where that is one tool's own."""
+    """Yield a directory of programs, or its parent if that contains the installation of one tool only."""
     parent = os.path.dirname(directory)  # noqa: PTH120  # as text
     own = Path(directory).name in {"bin", "sbin", "shims", ".bin", "condabin"}
     if own and Path(parent).name not in _SHARED_PARENTS and not _contains_any(parent, hidden):
@@ -104,7 +104,7 @@ def _installation(directory: str, hidden: set[str]) -> Iterator[str]:
 
 @cache
 def _links_out(directory: str) -> tuple[str, ...]:
-    """Where the links of a directory lead."""
+    """Return the files that the links in a directory lead to."""
     try:
         with os.scandir(directory) as entries:
             links = [entry.path for entry in entries if entry.is_symlink()]
@@ -114,14 +114,14 @@ def _links_out(directory: str) -> tuple[str, ...]:
 
 
 def _packages(real: str, hidden: set[str]) -> Iterator[str]:
-    """The npm packages among which a file lies, which it may load."""
+    """Yield the `node_modules` directory that contains a file, since the file may load packages from it."""
     package = real.rpartition("/node_modules/")[0]
     if package and not _contains_any(f"{package}/node_modules", hidden):
         yield f"{package}/node_modules"
 
 
 def _files(words: Iterable[str], hidden: set[str]) -> Iterator[str]:
-    """The files that a command line names. A script is visible with its directory, where nothing private is in it."""
+    """Yield the files named in a command line, with the installation of the program and the npm packages of each."""
     for place, word in enumerate(words):
         found = shutil.which(word) if place == 0 else word
         if not found or not Path(found).is_absolute() or not Path(found).is_file():
@@ -146,29 +146,29 @@ def _contains_any(directory: str, hidden: set[str]) -> bool:
 
 
 def _needed(rules: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
-    """The rules, outermost first, without those that say the same as the one around them."""
+    """Yield the rules, outermost first, without those that repeat the enclosing one."""
     for path, shown in sorted(rules.items(), key=lambda rule: (rule[0].count(os.sep), rule[0])):
         around = (rules[one] for one in map(str, Path(path).parents) if one in rules)
         if shown != next(around, False):
             yield path, shown
 
 
-_ALSO_TEMPORARY = "/var/tmp"  # noqa: S108  # as below
-TEMPORARY = "/tmp"  # noqa: S108  # as the program sees it: a directory of its own
+_ALSO_TEMPORARY = "/var/tmp"  # noqa: S108
+TEMPORARY = "/tmp"  # noqa: S108  # in the sandbox, which has its own
 _USER = "1000"
-"""User id inside the sandbox of a program of root: as root, tar changes owners, and Claude Code refuses to work."""
+"""User id in the sandbox if agentv runs as root: as root, tar changes owners, and Claude Code refuses to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bubblewrap(ProcessGroup):
-    """Programs of one trial, confined by bubblewrap.
+    """The bubblewrap sandbox of one trial.
 
     Attributes:
         program: path of `bwrap`.
-        user_namespace: whether one can be made; without it, only root can use bubblewrap.
+        user_namespace: whether to create a user namespace; without one, only root can use bubblewrap.
         private: absolute paths that are never visible.
-        forwards: with `network: loopback`: port on that of a program → socket that it leads to (`sockets.py`).
-        mounts: further path of the workspace, or of a directory of it → that directory.
+        forwards: for `network: loopback`: port on a program's loopback interface → socket it leads to (`sockets.py`).
+        mounts: absolute path in the sandbox → directory of the workspace linked there; empty for the workspace itself.
     """
 
     name: ClassVar[SandboxName] = "bwrap"
@@ -180,7 +180,7 @@ class Bubblewrap(ProcessGroup):
     mounts: Mapping[str, str] = field(default_factory=dict)
 
     def forwarding(self, forwards: Mapping[int, str]) -> Self:
-        """The same sandbox, with ports on the loopback of each program that lead to sockets."""
+        """Return a copy of the sandbox that forwards ports on each program's loopback interface to sockets."""
         return replace(self, forwards=dict(forwards)) if self.network == "loopback" else self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
@@ -190,15 +190,15 @@ class Bubblewrap(ProcessGroup):
         return command_line((*inside, "--", *forwarding, *map(_script, argv)), hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-        """The complete environment: what is allowed, what the suite sets, and what marks the trial."""
+        """Return the complete environment: allowed variables, variables of the suite, and the mark of the trial."""
         found = {**ProcessGroup.environment(self, env, named), "TMPDIR": TEMPORARY}
         if self.network == "host":
             return found
-        chosen = {*named, *env, *self.env}  # a proxy of the host's network is out of reach
+        chosen = {*named, *env, *self.env}  # a proxy in the host's network is unreachable
         return {name: value for name, value in found.items() if name not in PROXIES or name in chosen}
 
     def for_grading(self, places: Places, env: Mapping[str, str]) -> Self:
-        """The same sandbox for the commands of graders; the ports were those of the agent."""
+        """Return the same sandbox for graders' commands, without the agent's ports."""
         return replace(ProcessGroup.for_grading(self, places, env), forwards={})
 
     def _namespaces(self) -> Iterator[str]:
@@ -230,7 +230,7 @@ class Bubblewrap(ProcessGroup):
                 yield from _masked(one, masks)
         for one in (places.home, places.workspace)[places.host_home :]:
             yield from ("--bind", one, one)
-        for path, below in self.mounts.items():  # as links, since an agent may have made the directory one
+        for path, below in self.mounts.items():  # as links, since an agent may have made the directory a link
             link = ("--symlink", f"{places.workspace}/{below}", path)
             yield from link if below else ("--bind", places.workspace, path)
         for one in masks:
@@ -238,7 +238,7 @@ class Bubblewrap(ProcessGroup):
 
 
 def _script(word: str) -> str:
-    """A word of a command line; a link to a script of an npm package as where that lies, beside what it loads."""
+    """Return a word of a command line. A link to a script in an npm package is resolved, so that its imports work."""
     if not os.path.islink(word):  # noqa: PTH114  # as text
         return word
     real = os.path.realpath(word)
@@ -246,9 +246,9 @@ def _script(word: str) -> str:
 
 
 def _masked(path: str, masks: list[str]) -> Iterator[str]:
-    """Hide a path. Directories become empty, and are added to those that are to be read-only in the end."""
-    if os.path.isdir(path):  # noqa: PTH112  # hundreds of them
+    """Yield the options that hide a path. Directories become empty, and are added to `masks` to be read-only later."""
+    if os.path.isdir(path):  # noqa: PTH112  # hot loop
         masks.append(path)
         yield from ("--perms", "0755", "--tmpfs", path)
-    elif os.path.exists(path):  # noqa: PTH110  # as above
+    elif os.path.exists(path):  # noqa: PTH110
         yield from ("--ro-bind", os.devnull, path)

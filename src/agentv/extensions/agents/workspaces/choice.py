@@ -1,4 +1,4 @@
-"""Choice of the sandbox of a trial, by what this machine can do."""
+"""Choose the sandbox of a trial from those that this machine supports."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ WITHOUT_BWRAP = (
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What can confine agents here. Each `…_problem` is empty, or says why not and how to get it.
+    """Sandboxes that work on this machine. Each `…_problem` is empty, or says why one does not and how to get it.
 
     Attributes:
-        bwrap: path of a `bwrap` that works.
-        user_namespaces: whether it makes user namespaces, so that it needs no root.
+        bwrap: path of a working `bwrap`, or None.
+        user_namespaces: whether `bwrap` can create user namespaces, so that it does not need root.
     """
 
     bwrap: str | None
@@ -38,18 +38,18 @@ class Capabilities:
 
     @property
     def docker(self) -> str | None:
-        """Path of a `docker` whose daemon answers. It is tried when this is first asked: a daemon may be far."""
+        """Path of `docker` if its daemon responds, or None. Probed on first access, since the daemon may be remote."""
         return _docker()[0]
 
     @property
     def docker_problem(self) -> str:
-        """Why docker cannot be used."""
+        """Why docker is not available; empty if it is."""
         return _docker()[1]
 
 
 @cache
 def capabilities() -> Capabilities:
-    """Try what there is, once in a process. It blocks for some milliseconds."""
+    """Probe this machine for sandboxes, once per process. Blocks for some milliseconds."""
     if sys.platform != "linux":
         problem = "It exists for Linux only. Use `sandbox: docker`, or run agentv in a virtual machine."
         return Capabilities(None, problem, False)
@@ -65,7 +65,7 @@ def capabilities() -> Capabilities:
 
 
 def _remedy(said: str) -> str:
-    """How to get namespaces, by what bubblewrap says of them."""
+    """Return how to enable namespaces, according to the error message of bubblewrap."""
     if "proc" in said:
         return "In a container, start it with `--security-opt systempaths=unconfined`, or privileged."
     return (
@@ -85,7 +85,7 @@ def _docker() -> tuple[str | None, str]:
 
 
 def _failed(*argv: str) -> str:
-    """The last line of what a program says that failed; empty where it did not."""
+    """Run a program; return the last line of its error output if it fails, otherwise an empty string."""
     try:
         ended = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -95,7 +95,7 @@ def _failed(*argv: str) -> str:
 
 
 def chosen_sandbox(wanted: Sequence[SandboxName], network: Network, found: Capabilities) -> SandboxName | Failure:
-    """The first sandbox that works here and gives the network that is asked for; why none does."""
+    """Return the first sandbox that works here and supports the network, or a Failure that says why none does."""
     problems = []
     for name in wanted:
         problem = _problem(name, network, found)
@@ -109,7 +109,7 @@ def chosen_sandbox(wanted: Sequence[SandboxName], network: Network, found: Capab
 
 
 def _problem(name: SandboxName, network: Network, found: Capabilities) -> str:
-    """Why a sandbox cannot be used here; empty: it can."""
+    """Return why a sandbox cannot be used here, or an empty string if it can."""
     if name == "docker":
         if not found.docker:
             return f"docker is not available. {found.docker_problem}"
@@ -120,21 +120,21 @@ def _problem(name: SandboxName, network: Network, found: Capabilities) -> str:
 
 
 class LocalSandboxes:
-    """What can confine agents here. An `agentv.work_ports.Sandboxes`."""
+    """The sandboxes of this machine. Implements `agentv.work_ports.Sandboxes`."""
 
     warning = WITHOUT_BWRAP
 
     def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
-        """The sandbox that works here."""
+        """Return the first sandbox that works here, or a Failure."""
         return chosen_sandbox(wanted, network, capabilities())
 
     def problem(self, name: SandboxName) -> str:
-        """Why one is not available."""
+        """Return why a sandbox is not available, or an empty string if it is."""
         found = capabilities()
         return "" if name == "none" else found.bwrap_problem if name == "bwrap" else found.docker_problem
 
     def lines(self) -> tuple[str, ...]:
-        """What a person reads."""
+        """Return the state of each sandbox, one line each, for people."""
         found = capabilities()
         bwrap = f"bwrap: works ({found.bwrap})" if found.bwrap else f"bwrap: not available. {found.bwrap_problem}"
         docker = f"docker: works ({found.docker})" if found.docker else f"docker: not available. {found.docker_problem}"

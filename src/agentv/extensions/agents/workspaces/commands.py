@@ -1,4 +1,4 @@
-"""Commands of setup, hooks and graders: run in a workspace, confined, or beside the suite that declares them."""
+"""Run commands of setup, hooks and graders: sandboxed in a workspace, or in the directory of their suite."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FOR_HOOKS = ("HOME", "USER", "LOGNAME", "SHELL", "XDG_RUNTIME_DIR", "DOCKER_HOS
 async def run_confined(
     written: WorkspaceCommand, sandbox: Sandbox, workspace: str, env: Mapping[str, str], stdin: bytes = b""
 ) -> ProgramResult | Failure:
-    """Run a command in a workspace.
+    """Run a command in the sandbox of a workspace.
 
     Args:
-        written: what to run.
-        sandbox: what confines it.
-        workspace: its working directory is this, or one in it.
-        env: variables besides those of the sandbox.
-        stdin: what it reads, where it says nothing of it.
+        written: the command.
+        sandbox: the sandbox to run it in.
+        workspace: absolute path of the workspace, against which the command's `cwd` is resolved.
+        env: variables in addition to those of the sandbox.
+        stdin: input of a command that does not set `stdin`.
     """
     command = written.in_workspace(workspace)
     cwd = await asyncio.to_thread(_directory, workspace, command.cwd)
@@ -44,10 +44,10 @@ async def run_confined(
 async def run_hooks(
     hooks: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str], *, setup: bool = False
 ) -> Failure | None:
-    """Run hooks, or the commands of `setup`, in order, until one fails; why it did."""
+    """Run hooks, or the commands of `setup`, in order, and stop at the first that fails."""
     for command in hooks:
         if command.directory:
-            # in the directory of its suite, with the rights of the user: it is the author's own code
+            # code of the suite's author: runs in the suite's directory, with the user's permissions
             placed = command.in_workspace(workspace)
             given = {**env, "AGENTV_WORKSPACE_PATH": workspace, **placed.env}
             cwd = str(Path(placed.directory) / placed.cwd)
@@ -68,7 +68,7 @@ async def run_hooks(
 
 
 def _directory(workspace: str, inside: str) -> str | Failure:
-    """A directory in a workspace; an agent may have made it a link."""
+    """Return a directory of a workspace, or a Failure if it leads out, since an agent may have made it a link."""
     cwd, root = os.path.realpath(Path(workspace) / inside), os.path.realpath(workspace)
     if cwd != root and not cwd.startswith(root + os.sep):
         return Failure("workspace-failed", f"the directory '{inside}' leads out of the workspace")

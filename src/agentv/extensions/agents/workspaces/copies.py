@@ -1,12 +1,12 @@
-"""Copies of a workspace that are looked at or kept after its trial.
+"""Copies of a workspace for a judge, and workspaces that are kept after their trial.
 
-Agents read instructions, settings, skills, hooks and servers from the directory that they work in, and git runs what
-the configuration of a repository says. What the judged agent left may be made for that, so these are renamed in the
-copy for an agent that judges. Links out of it are replaced by files that say where they led.
+Agents read instructions, settings, skills, hooks and servers from their working directory, and git runs commands from
+a repository's configuration. The judged agent may have planted such files, so they are renamed in the copy for an agent
+that judges. Links out of the copy are replaced by files that contain their targets.
 
-An agent gets secrets in its environment, and can write them down. In the text of a workspace that is kept they are
-replaced. A file that is no text, or is too large to be rewritten, is removed where a secret stands in it, and so is
-what has one in its name. Compressed files are not looked into.
+An agent gets secrets in its environment and can write them to files. In a kept workspace, secrets are replaced in text
+files. A binary file, or one too large to rewrite, is removed if it contains a secret, and so is a file or directory
+with a secret in its name. Compressed files are not decompressed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agentv.extensions.agents.workspaces.snapshot import BINARY_WITHIN, Snapshot
 from agentv.model.redaction import REDACTED, Redactor
 
 SUFFIX = ".data"
-"""At the end of the names of renamed files and directories."""
+"""Suffix of renamed files and directories."""
 
 _NAMES = frozenset(
     {
@@ -37,10 +37,10 @@ _OF_GITHUB = frozenset({"agents", "skills", "instructions", "prompts", "hooks"})
 
 
 def disarm(directory: str) -> None:
-    """Rename what agents and git take for their own, and replace links that lead out of a copy. It blocks.
+    """Rename files that agents or git would act on, and replace links that lead out of a copy. Blocks.
 
     Raises:
-        OSError: the system refuses.
+        OSError: a file cannot be renamed or written.
     """
     root = os.path.realpath(directory)
     for top, folders, files in os.walk(root, topdown=False):
@@ -56,7 +56,7 @@ def disarm(directory: str) -> None:
 
 
 def digest_of(snapshot: Snapshot) -> str:
-    """A hash of the files of a workspace."""
+    """Return a hash of the paths, modes and contents of a workspace's files."""
     facts = sorted((path, one.mode, one.sha256, one.special) for path, one in snapshot.items())
     return sha256(repr(facts).encode()).hexdigest()
 
@@ -67,20 +67,20 @@ def _is_inside(link: Path, root: str) -> bool:
 
 
 def _free(path: Path) -> Path:
-    """The path with the suffix; with more of them where that is taken."""
+    """Return the path with the suffix, repeated until no file has this name."""
     while os.path.lexists(path := path.with_name(path.name + SUFFIX)):
         pass
     return path
 
 
 _REWRITTEN = 20_000_000
-"""Bytes up to which a file is rewritten."""
+"""Size in bytes above which a file is not rewritten."""
 
 _OVERLAP = 8_192
 
 
 def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
-    """Take the secrets out of all files below a directory; what was done, one line each. It blocks.
+    """Remove secrets from all files below a directory; return a line for each change. Blocks.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -98,7 +98,7 @@ def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
 
 
 def _without_secrets(path: Path, redactor: Redactor) -> str:
-    """Clean a file, or the name of a directory; how. Empty: there was no secret."""
+    """Remove secrets from a path and its content; return what was done, or an empty string if there were none."""
     names = (path.name, str(path.readlink())) if path.is_symlink() else (path.name,)
     if any(redactor.redact(name) != name for name in names):
         remove_directory(str(path))

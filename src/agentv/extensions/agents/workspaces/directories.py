@@ -1,4 +1,4 @@
-"""Directories of a run: made with its process in their name, removed when it is dead."""
+"""Directories of runs. Their names contain the process id, so that directories of dead runs can be removed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _KIND = "workspaces-"
 
 
 class RunDirectory:
-    """The directory of all workspaces of one run. It is made at once, and only its owner may enter it.
+    """The directory of all workspaces of one run. Created on construction, accessible to its owner only.
 
     Args:
-        place: where it is made.
+        place: parent directory.
     """
 
     def __init__(self, place: str) -> None:
@@ -30,20 +30,20 @@ class RunDirectory:
 
     @property
     def baselines(self) -> Path:
-        """Where the git repository of the baselines lies."""
+        """Path of the git repository of the baselines."""
         return self.path / "baselines.git"
 
     def places(self, kind: Literal["setups", "trials"]) -> Places:
-        """New directories for a workspace that is prepared once, or for a trial; the paths of both are equally long."""
+        """Create directories for a prepared workspace or for a trial. The paths of both have the same length."""
         return _made(self.path / kind / f"{next(self._numbers):06}")
 
     def remove(self) -> bool:
-        """Remove all of it; whether it is gone. It blocks."""
+        """Remove the directory; return whether it is gone. Blocks."""
         return remove_directory(str(self.path))
 
 
 def grading(places: Places) -> Places:
-    """A new HOME and a new temporary directory for a grader's command, beside the workspace. It blocks."""
+    """Create a HOME and a temporary directory for a grader's command, beside the workspace. Blocks."""
     top = Path(mkdtemp(prefix="grader-", dir=places.trial))
     for name in ("home", "tmp"):
         (top / name).mkdir()
@@ -57,11 +57,11 @@ def _made(top: Path) -> Places:
 
 
 def sweep(place: str) -> None:
-    """End the processes and remove the directories of runs whose process is dead, and of no others. It blocks."""
+    """End the processes and remove the directories of dead runs. Blocks."""
     namespace = temporary_prefix().rstrip("-").rpartition("-")[2]
     left = re.compile(rf"agentv-(\d+)-{namespace}-{_KIND}.+")
     try:
-        names = os.listdir(place)  # noqa: PTH208  # names alone
+        names = os.listdir(place)  # noqa: PTH208  # only names are needed
     except OSError:
         return
     for name in names:

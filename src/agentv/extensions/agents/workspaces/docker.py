@@ -1,7 +1,8 @@
-"""Sandbox `docker`: a container for each program, through the command line of docker.
+"""Sandbox `docker`: each program runs in a container, started by the docker client.
 
-The workspace, HOME and the temporary directory of the trial are mounted at their own paths, and nothing else of the
-host is. A container outlives its client where that is killed, so that containers are found by a label and removed.
+The workspace and HOME of the trial are mounted at their own paths, its temporary directory at `/tmp`. Nothing else of
+the host is mounted unless the suite asks for it. A container outlives a killed client, so that containers are found by
+a label and removed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from agentv.user_code.excerpts import tail
 from agentv.user_code.orphans import MARK as STARTED_BY
 from agentv.user_code.processes import run_program
 
-TEMPORARY = "/tmp"  # noqa: S108  # in the container: a directory of its own
+TEMPORARY = "/tmp"  # noqa: S108  # in the container, which has its own
 BUILD_S = 3600.0
 _LABEL = "agentv.workspace"
 _RUN_LABEL = "agentv.run"
@@ -33,15 +34,15 @@ _REMOVE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Docker(ProcessGroup):
-    """Programs of one trial, in containers.
+    """The docker sandbox of one trial.
 
     Attributes:
         program: path of `docker`.
         image: name or id of the image.
-        recipe: what the suite says of containers.
-        run: the directory of the run, by which containers are found that a killed run left.
-        mounts: further path of a directory of the workspace → that directory. Only graders have them: while an agent
-            runs, it could make the directory a link.
+        recipe: the suite's `docker` settings.
+        run: directory of the run, which labels its containers so that those of a killed run can be found.
+        mounts: absolute path in the container → directory of the workspace mounted there. For graders only: a running
+            agent could replace the directory by a link.
     """
 
     name: ClassVar[SandboxName] = "docker"
@@ -59,11 +60,11 @@ class Docker(ProcessGroup):
         return container_command_line(self.program, options, self.image, argv, hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-        """The environment of the client. Its variables are in the container, but for PATH, which is the image's."""
+        """Return the environment of the docker client, which passes all but PATH and its own variables on."""
         return {**ProcessGroup.environment(self, env, (*named, *OF_DOCKER_CLIENT)), "TMPDIR": TEMPORARY}
 
     def end(self, grace_s: float) -> bool:
-        """End all processes and containers of the trial; whether nothing is left. It blocks."""
+        """End all processes and containers of the trial; return whether none is left. Blocks."""
         ended = end_processes(self.places.trial, grace_s)
         return remove_containers(self.program, f"{_LABEL}={self.places.trial}") and ended
 
@@ -86,7 +87,7 @@ class Docker(ProcessGroup):
             yield from ("--volume", one)
 
     def _inside(self, path: str) -> str:
-        """A directory of the workspace as the container has it."""
+        """Return the path in the container of a directory of the workspace."""
         workdir, workspace = self.recipe.workdir, self.places.workspace
         if not workdir or (path != workspace and not path.startswith(workspace + os.sep)):
             return path
@@ -94,7 +95,7 @@ class Docker(ProcessGroup):
 
 
 def _made(directory: str) -> bool:
-    """Whether a directory is there or can be made, without links on the way."""
+    """Create a directory if its path contains no links; return whether it exists."""
     if os.path.realpath(directory) != directory:
         return False
     with suppress(OSError):
@@ -103,7 +104,7 @@ def _made(directory: str) -> bool:
 
 
 async def copy_workdir(sandbox: Docker) -> Failure | None:
-    """Copy what the image has in the working directory into an empty workspace, which hides it; why it failed."""
+    """Copy the image's files in the working directory into an empty workspace, since the mount hides them."""
     target, words = "/agentv-workspace", 'if [ -d "$0" ]; then cp -R "$0/." "$1"; fi'
     options = ("--rm", "--user", f"{os.getuid()}:{os.getgid()}", "--workdir", "/")
     mount = ("--mount", f"type=bind,source={sandbox.places.workspace},target={target}")
@@ -115,11 +116,11 @@ async def copy_workdir(sandbox: Docker) -> Failure | None:
 
 
 async def build_image(program: str, recipe: DockerImage) -> str | Failure:
-    """The image that a suite asks for, built if it says how, or a Failure."""
+    """Return the name or id of the suite's image, after building it if the suite has a build context."""
     if not recipe.context:
         return recipe.image or Failure("sandbox-unavailable", "`sandbox: docker` needs an image, or a context to build")
     tag = ("--tag", recipe.image) if recipe.image else ()
-    # docker counts a relative path from the working directory, a recipe from its context
+    # docker resolves the path against the working directory, a suite against the build context
     dockerfile = ("--file", str(Path(recipe.context) / recipe.dockerfile)) if recipe.dockerfile else ()
     built = await _by_client(program, "build", "--quiet", *tag, *dockerfile, recipe.context)
     if isinstance(built, Failure):
@@ -128,7 +129,7 @@ async def build_image(program: str, recipe: DockerImage) -> str | Failure:
 
 
 async def _by_client(*argv: str) -> str | Failure:
-    """What the docker client prints, with the user's configuration; why it failed."""
+    """Run the docker client with the user's configuration; return its output or a Failure."""
     env = allowed(os.environ, ("HOME", *OF_DOCKER_CLIENT))
     ended = await run_program(Command(argv=argv), stdin=b"", env=env, timeout_s=BUILD_S)
     if isinstance(ended, Failure):
@@ -139,7 +140,7 @@ async def _by_client(*argv: str) -> str | Failure:
 
 
 def remove_containers(program: str, label: str) -> bool:
-    """Remove all containers with a label, running ones too; whether none is left. It blocks."""
+    """Remove all containers with a label, including running ones; return whether none is left. Blocks."""
     found = _docker(program, "ps", "--all", "--quiet", "--filter", f"label={label}")
     if found is None:
         return False
@@ -147,13 +148,13 @@ def remove_containers(program: str, label: str) -> bool:
 
 
 def remove_containers_of_run(program: str, directory: str) -> None:
-    """Remove the containers that a dead run left, if it started any. It blocks."""
+    """Remove the containers that a dead run left. Blocks."""
     if (Path(directory) / _USED).exists():
         remove_containers(program, f"{_RUN_LABEL}={directory}")
 
 
 def _docker(*argv: str) -> list[str] | None:
-    """The words that docker prints; None where it fails."""
+    """Run docker; return the words of its output, or None if it fails."""
     try:
         ended = subprocess.run(argv, capture_output=True, timeout=_REMOVE_S, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):

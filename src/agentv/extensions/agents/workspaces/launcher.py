@@ -1,14 +1,14 @@
-"""Processes around a confined program, which end it and all that it started.
+"""Supervise a confined program: end it together with every process that it started.
 
-Two processes, so that nobody who kills the first one loses the second:
+Two processes run above the program, so that killing the first does not kill the second:
 
-    front    what was started; a SIGKILL for its process group ends it
-    guard    in a session of its own, a subreaper: every process below it that loses its parent becomes its child
+    front    the process that agentv starts; a SIGKILL to its process group ends it
+    guard    has its own session, and is a subreaper: it adopts every descendant whose parent exits
     program
 
-The guard ends everything below it when the program has ended, when it is asked to (SIGTERM), and when the front dies:
-SIGTERM, `GRACE_S` seconds, SIGKILL until nothing is left. SIGINT is passed on to what runs, which may end by itself.
-The front exits with the status of the program.
+The guard ends all its descendants when the program has ended, on SIGTERM, and when the front dies. It sends SIGTERM,
+waits `GRACE_S` seconds, and then sends SIGKILL until none is left. SIGINT is passed on to the descendants, which may
+exit by themselves. The front exits with the status of the program.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ GRACE_S = 5.0
 """Seconds between SIGTERM and SIGKILL."""
 
 SANDBOX_PROGRAM = "bwrap"
-"""Its processes end with what they hold, so that SIGTERM is not for them."""
+"""Name of the processes that get no SIGTERM and no SIGINT: they exit with the program inside."""
 
 OF_DOCKER_CLIENT = ("DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY")
-"""Variables that docker's client reads."""
+"""Environment variables that the docker client reads."""
 
 _NOT_INSIDE = {*OF_DOCKER_CLIENT, "PATH", "PWD", "SHLVL", "OLDPWD", "_", "HOME"}
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HANDLED = (*_ENDING, signal.SIGCHLD)
 _SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 LONGEST_S = 30.0
-"""Seconds after which processes that cannot be killed are left."""
+"""Seconds after the grace period until processes that cannot be killed are given up."""
 
 _POLL_S = 0.01
 _ROUNDS = 50
@@ -45,13 +45,13 @@ def command_line(argv: Sequence[str], *, hidden_variable: str = "") -> tuple[str
 
     Args:
         argv: the program, and its arguments.
-        hidden_variable: a variable of the front that the guard and the program do not get.
+        hidden_variable: environment variable of the front that the guard and the program do not get.
     """
     return (*_python(), "front", str(os.getpid()), hidden_variable, *argv)
 
 
 def _python() -> tuple[str, ...]:
-    return sys.executable, "-I", "-S", os.path.abspath(__file__)  # noqa: PTH100  # pathlib takes as long as Python itself
+    return sys.executable, "-I", "-S", os.path.abspath(__file__)  # noqa: PTH100  # importing pathlib takes as long as Python's start
 
 
 def container_command_line(
@@ -59,29 +59,29 @@ def container_command_line(
 ) -> tuple[str, ...]:
     """The command line that runs a program in a container, behind a front and a guard.
 
-    Every variable of its environment goes into the container by name, so that no value appears in a command line; those
-    of the docker client do not, and HOME is the user's for the client alone, which keeps its configuration there.
+    Environment variables are passed to the container by name, so that no value appears in a command line. Those of the
+    docker client are not passed. Only the client gets the user's HOME, which contains its configuration.
 
     Args:
         program: path of `docker`.
-        options: of `docker run`.
-        image: what it runs in.
+        options: options of `docker run`.
+        image: image of the container.
         argv: the program, and its arguments.
         hidden_variable: as in `command_line`.
     """
-    home = os.path.expanduser("~")  # noqa: PTH111  # as below
+    home = os.path.expanduser("~")  # noqa: PTH111
     client = (*_python(), "container", home, str(len(options)), program, *options, image, *argv)
     return command_line(client, hidden_variable=hidden_variable)
 
 
 def _container(arguments: Sequence[str]) -> None:
-    """Become the docker client with the environment of the program."""
+    """Replace this process by the docker client, which passes the program's environment to the container."""
     home, count, program, *words = arguments
     names = sorted(name for name in os.environ if name not in _NOT_INSIDE)
     inside = [word for name in names for word in ("--env", name)]
     own = ("--env", f"HOME={os.environ['HOME']}")
     argv = [program, "run", *words[: int(count)], *inside, *own, *words[int(count) :]]
-    os.execve(program, argv, {**os.environ, "HOME": home})  # noqa: S606  # no shell is meant
+    os.execve(program, argv, {**os.environ, "HOME": home})  # noqa: S606  # no shell is needed
 
 
 def _front(arguments: Sequence[str]) -> None:
@@ -89,13 +89,13 @@ def _front(arguments: Sequence[str]) -> None:
     run, hidden_variable, *rest = arguments
     signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
-    if not _is_alive(int(run)):  # it was killed before the death signal was set
+    if not _is_alive(int(run)):  # agentv died before the death signal was set
         return
     guard = os.fork()
     if not guard:
         os.setsid()
         env = {name: value for name, value in os.environ.items() if name != hidden_variable}
-        os.execve(sys.executable, (*_python(), "guard", str(os.getppid()), *rest), env)  # noqa: S606  # no shell is meant
+        os.execve(sys.executable, (*_python(), "guard", str(os.getppid()), *rest), env)  # noqa: S606  # no shell is needed
     _let_go_of_streams()
     while True:
         number = signal.sigwait(_HANDLED)
@@ -107,7 +107,7 @@ def _front(arguments: Sequence[str]) -> None:
 
 
 def _guard(arguments: Sequence[str]) -> None:
-    """Run the program, and end everything below it."""
+    """Run the program, then end all descendants."""
     front, *argv = arguments
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
@@ -119,7 +119,7 @@ def _guard(arguments: Sequence[str]) -> None:
     while status is None:
         number = signal.sigwait(_HANDLED)
         if number == signal.SIGINT:
-            # Pass SIGINT on, as a terminal sends it to all that runs in it.
+            # like a terminal, send SIGINT to all processes
             for one in alive_below({os.getpid()}):
                 if name_of(one) != SANDBOX_PROGRAM:
                     send(one, signal.SIGINT)
@@ -146,23 +146,23 @@ def _is_alive(process: int) -> bool:
 
 
 def _become(argv: Sequence[str]) -> None:
-    """Be the program."""
+    """Replace this process by the program."""
     os.setpgid(0, 0)
     for number in (*_ENDING, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
-        os.execvp(argv[0], list(argv))  # noqa: S606  # no shell is meant
+        os.execvp(argv[0], list(argv))  # noqa: S606  # no shell is needed
     except (OSError, ValueError) as error:
         os.write(2, f"cannot start {argv[0]}: {error}\n".encode(errors="replace"))
     os._exit(_CANNOT_START)
 
 
 def end_all(found: Callable[[], set[int]], grace_s: float = GRACE_S) -> bool:
-    """End processes: they are asked first, and killed then; whether none is left.
+    """Send SIGTERM to processes, and SIGKILL after a grace period; return whether none is left.
 
     Args:
-        found: gives the set of those that are alive.
+        found: returns the processes that are alive.
         grace_s: seconds between SIGTERM and SIGKILL.
     """
     started = time.monotonic()
@@ -182,10 +182,10 @@ def end_all(found: Callable[[], set[int]], grace_s: float = GRACE_S) -> bool:
 
 
 def kill_all(found: Callable[[], set[int]]) -> None:
-    """Kill processes that may be forking: all are stopped first, so that none makes another meanwhile.
+    """Kill processes that may be forking. All are stopped first, so that none can start another meanwhile.
 
     Args:
-        found: gives the set of those that are alive.
+        found: returns the processes that are alive.
     """
     stopped: set[int] = set()
     for _ in range(_ROUNDS):
@@ -200,7 +200,7 @@ def kill_all(found: Callable[[], set[int]]) -> None:
 
 
 def alive_below(roots: set[int]) -> set[int]:
-    """All processes below some that have not ended."""
+    """Return the descendants of processes that have not ended."""
     below: dict[int, list[int]] = {}
     ended: set[int] = set()
     for process, (parent, state) in process_table().items():
@@ -218,7 +218,7 @@ def alive_below(roots: set[int]) -> set[int]:
 
 
 def process_table() -> Mapping[int, tuple[int, str]]:
-    """Process → its parent and its state."""
+    """Return a map from each process to its parent and state."""
     found = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208  # pathlib is not loaded
@@ -227,7 +227,7 @@ def process_table() -> Mapping[int, tuple[int, str]]:
     for name in names:
         if name.isdecimal():
             try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  # as above
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
                     state, parent, *_ = file.read().rpartition(b")")[2].split()
             except (OSError, ValueError):
                 continue
@@ -236,16 +236,16 @@ def process_table() -> Mapping[int, tuple[int, str]]:
 
 
 def name_of(process: int) -> str:
-    """The short name of a process; empty where it is gone."""
+    """Return the short name of a process, or an empty string if it is gone."""
     try:
-        with open(f"/proc/{process}/comm", encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # as above
+        with open(f"/proc/{process}/comm", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             return file.read().strip()
     except OSError:
         return ""
 
 
 def send(process: int, number: int) -> None:
-    """Send a signal to a process that may be gone."""
+    """Send a signal to a process. Do nothing if it is gone or may not be signaled."""
     try:
         os.kill(process, number)
     except (ProcessLookupError, PermissionError):
@@ -253,7 +253,7 @@ def send(process: int, number: int) -> None:
 
 
 def _reaped() -> dict[int, int]:
-    """Children that have ended → their wait status."""
+    """Reap the children that have ended; return process → wait status."""
     found: dict[int, int] = {}
     while True:
         try:
@@ -266,14 +266,14 @@ def _reaped() -> dict[int, int]:
 
 
 def _let_go_of_streams() -> None:
-    """Leave the pipes to the program alone, so that they end when it closes them."""
+    """Redirect the standard streams to the null device, so that their pipes close when the program closes them."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(null, number)
 
 
 def _exit_like(status: int) -> None:
-    """End as a child did, by the same signal."""
+    """Exit with the status of a child, or by the same signal."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number != signal.SIGKILL:
@@ -287,7 +287,7 @@ def _exit_like(status: int) -> None:
 
 
 def _prctl(*arguments: int) -> None:
-    """Call the C library; nothing where there is no such call. `ctypes` would take 10 ms to load."""
+    """Call `prctl` of the C library, on Linux only. Importing `ctypes` instead would take 10 ms."""
     if sys.platform != "linux":
         return
     from _ctypes import call_function, dlopen, dlsym

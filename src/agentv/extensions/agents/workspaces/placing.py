@@ -1,7 +1,7 @@
-"""Placing of files into a workspace: what stands in their way is replaced, and nothing is written through a link.
+"""Place files into a workspace: replace whatever is at their paths, and write nothing through a link.
 
-For files that come after an agent has worked, and all its processes have ended: at each path, a directory, a link, a
-pipe or a device may have been planted.
+Used after an agent has worked and all its processes have ended: at each path, it may have planted a directory, a link,
+a pipe or a device.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXECUTABLE, LINK = "100755", "120000"
 
 
 def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:
-    """Copy files and directories to their places in a workspace; why it failed. It blocks."""
+    """Copy files and directories to their paths in a workspace. Blocks."""
     for one in files:
         try:
             source, is_root = Path(one.source), one.path.strip("./") == ""
@@ -40,16 +40,16 @@ def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:
 
 
 def write_file(workspace: str, path: str, content: bytes, mode: str) -> None:
-    """Write one file of a workspace in place of what stands there. It blocks.
+    """Write a file of a workspace, replacing whatever is at its path. Blocks.
 
     Args:
-        workspace: absolute path.
-        path: of the file in it.
-        content: of the file, or where a link leads.
-        mode: as git writes it.
+        workspace: absolute path of the workspace.
+        path: path of the file in the workspace.
+        content: content of the file, or target of the link.
+        mode: git's file mode, such as `100644`.
 
     Raises:
-        OSError: the path leads out of the workspace, or the system refuses.
+        OSError: the path leads out of the workspace, or the operation fails.
     """
     place = _cleared(workspace, _names(path))
     if mode == LINK:
@@ -60,10 +60,10 @@ def write_file(workspace: str, path: str, content: bytes, mode: str) -> None:
 
 
 def remove_file(workspace: str, path: str) -> None:
-    """Remove one file of a workspace, and the directories that are empty then. It blocks.
+    """Remove a file of a workspace, and its parent directories that become empty. Blocks.
 
     Raises:
-        OSError: the path leads out of the workspace, or the system refuses.
+        OSError: the path leads out of the workspace, or the operation fails.
     """
     place = _cleared(workspace, _names(path))
     for folder in place.parents:
@@ -72,7 +72,7 @@ def remove_file(workspace: str, path: str) -> None:
         try:
             folder.rmdir()
         except OSError:
-            return  # something else is in it
+            return  # not empty
 
 
 def _names(path: str) -> list[str]:
@@ -83,7 +83,7 @@ def _names(path: str) -> list[str]:
 
 
 def _made(folder: str | Path, names: Iterable[str]) -> Path:
-    """A directory below another, made where it is not one; its owner can read and change it."""
+    """Return a directory below another. Create it in place of files and links, and make it writable for its owner."""
     place = Path(folder)
     for name in names:
         place /= name
@@ -96,7 +96,7 @@ def _made(folder: str | Path, names: Iterable[str]) -> Path:
 
 
 def _cleared(folder: str | Path, names: Sequence[str]) -> Path:
-    """The place of a file below a directory, without what stood there."""
+    """Return the path of a file below a directory, after removing whatever is there."""
     place = _made(folder, names[:-1]) / names[-1]
     if not remove_directory(str(place)):
         raise OSError(errno.EEXIST, f"{place} cannot be removed")
@@ -123,10 +123,10 @@ _GNU = ("cp", "-R", "-P", "--reflink=auto", "--preserve=mode,timestamps", "-T", 
 
 
 async def copy_directory(source: str, destination: str) -> Failure | None:
-    """Copy the content of a directory into another, with modes and times; links stay links. Why it failed.
+    """Copy the content of a directory into another, with modes and times. Links are copied as links.
 
     Args:
-        source: absolute path.
+        source: absolute path of the directory.
         destination: absolute path of an empty directory.
     """
     if sys.platform != "linux":
@@ -153,7 +153,7 @@ _REMOVE_S = 600.0
 
 
 def remove_directory(path: str) -> bool:
-    """Remove a directory and all in it; whether it is gone. It blocks, and no process may write into it meanwhile."""
+    """Remove a directory tree or a file; return whether it is gone. Blocks. No process may write to it meanwhile."""
     top = Path(path)
     if top.is_symlink() or not top.is_dir():
         with suppress(OSError):
@@ -163,19 +163,19 @@ def remove_directory(path: str) -> bool:
         shutil.rmtree(path)
         return True
     make_writable(path)
-    _run("rm", "-rf", "--", path)  # nested deeper than Python's stack
+    _run("rm", "-rf", "--", path)  # for trees nested deeper than Python's recursion limit
     return not os.path.lexists(path)
 
 
 def remove_content(path: str) -> None:
-    """Remove all that is in a directory, and leave the directory itself. It blocks."""
+    """Remove the content of a directory, but not the directory itself. Blocks."""
     with os.scandir(path) as entries:
         for entry in entries:
             remove_directory(entry.path)
 
 
 def make_writable(path: str) -> None:
-    """Let their owner read and change all directories and files below one. No link is followed."""
+    """Make a directory tree readable and writable for its owner, without following links."""
     _run("chmod", "-R", "u+rwX", "--", path)
 
 

@@ -1,4 +1,4 @@
-"""Workspaces made once for all trials that begin with the same files: template, repositories, files and setup."""
+"""Workspaces prepared once for all trials that start from the same template, repositories, files and setup."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MakeSandbox = Callable[[Places], ProcessGroup]
 
 @dataclass(frozen=True, slots=True)
 class PreparedWorkspace:
-    """A workspace that trials are copied from; nothing changes it.
+    """A workspace that is copied for each trial and never changes.
 
     Attributes:
-        commit: its state in the repository of baselines.
-        hidden: what is copied in after the agent has ended, with the files of patches in place of these.
-        naming_itself: files of the workspace and of HOME that contain the path of this one, relative to both.
+        commit: commit of its state in the repository of baselines.
+        hidden: files to copy in after the agent has ended; each patch is replaced by the files that it changes.
+        naming_itself: files of the workspace and HOME that contain the path `places.trial`, relative to it.
     """
 
     places: Places
@@ -46,7 +46,7 @@ class PreparedWorkspace:
     naming_itself: tuple[bytes, ...] = ()
 
     async def copy_to(self, places: Places, *, with_home: bool) -> Failure | None:
-        """Copy it into the directories of a trial; why it failed."""
+        """Copy the workspace into the directories of a trial."""
         own = self.places
         failure = await copy_directory(own.workspace, places.workspace)
         if failure is None and with_home and await asyncio.to_thread(lambda: any(Path(own.home).iterdir())):
@@ -58,13 +58,13 @@ class PreparedWorkspace:
 
     @property
     def copied(self) -> Snapshot:
-        """The state of what is the same in a copy."""
+        """The state of the files that are identical in every copy."""
         changed = {one.removeprefix(_OF_WORKSPACE) for one in self.naming_itself}
         return {path: state for path, state in self.snapshot.items() if path not in changed}
 
 
 class PreparedWorkspaces:
-    """All prepared workspaces of a run. One that failed is not tried again."""
+    """The prepared workspaces of a run. A failed preparation is not retried."""
 
     def __init__(self, run: RunDirectory, baselines: Baselines, checkouts: Checkouts) -> None:
         self._run = run
@@ -75,13 +75,13 @@ class PreparedWorkspaces:
     async def get(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], make_sandbox: MakeSandbox
     ) -> PreparedWorkspace | Failure:
-        """The workspace that a trial begins with, made by the first one that asks. A cancelled trial does not stop it.
+        """Return the workspace that a trial starts from, prepared on first use even if that trial is cancelled.
 
         Args:
-            spec: of the case.
-            variant: whose `ref` applies.
-            env: what the suite sets, for setup.
-            make_sandbox: what confines setup.
+            spec: workspace of the case.
+            variant: variant whose `ref` applies.
+            env: the suite's environment variables, for setup.
+            make_sandbox: returns the sandbox that setup runs in.
         """
         ref = variant.ref if variant is not None else None
         patches = tuple(one for one in spec.hidden if one.is_patch)
@@ -93,7 +93,7 @@ class PreparedWorkspaces:
         return await asyncio.shield(self._made[digest])
 
     async def close(self) -> None:
-        """Stop those that are still being made."""
+        """Cancel the preparations that are still running."""
         for task in self._made.values():
             task.cancel()
         await asyncio.gather(*self._made.values(), return_exceptions=True)
@@ -128,7 +128,7 @@ class PreparedWorkspaces:
             return Failure("workspace-failed", f"cannot prepare a workspace: {error.strerror}")
 
     def _hidden(self, spec: WorkspaceSpec, places: Places) -> tuple[CopiedFiles, ...] | Failure:
-        """What is hidden, with the files of patches in place of these, kept outside of the workspace."""
+        """Return the hidden files, with patches replaced by the files that they change, kept outside the workspace."""
         found = []
         for number, one in enumerate(spec.hidden):
             kept = Path(places.trial, "hidden", str(number))
@@ -151,19 +151,19 @@ class PreparedWorkspaces:
 
 
 def files_naming(places: Places) -> tuple[bytes, ...]:
-    """The files and links of a workspace and of HOME that contain the path of both, relative to it. It blocks."""
+    """Return the files and links of a workspace and HOME that contain `places.trial`, relative to it. Blocks."""
     wanted, found = os.fsencode(places.trial), []
     for top in (places.workspace, places.home):
         for folder, directories, files in os.walk(os.fsencode(top)):
             for name in (*directories, *files):
-                path = os.path.join(folder, name)  # noqa: PTH118  # thousands of them
+                path = os.path.join(folder, name)  # noqa: PTH118  # as bytes, in a hot loop
                 if _names(path, wanted):
                     found.append(os.path.relpath(path, wanted))
     return tuple(found)
 
 
 def relocate(files: Iterable[bytes], old: str, new: str) -> None:
-    """Replace a path by another of the same length in files that were copied there; their times stay. It blocks.
+    """Replace `old` by `new`, a path of the same length, in files copied to `new`, and keep their times. Blocks.
 
     Raises:
         OSError: a file cannot be written.

@@ -1,4 +1,4 @@
-"""Sandbox `none`: nothing is hidden, but everything that a program starts ends with it; what all sandboxes share."""
+"""Sandbox `none`, the base of the other sandboxes: hides nothing, but ends everything that a program starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentv.model.suite.workspace import Network, SandboxName
 from agentv.user_code.orphans import MARK as STARTED_BY
 
 MARK = "AGENTV_WORKSPACE"
-"""Variable of every program of a trial: the directory of the trial, by which its processes are found."""
+"""Environment variable of a trial's programs with the trial's directory, by which its processes are found."""
 
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 PROXIES = frozenset((*_PROXIES, *map(str.upper, _PROXIES)))
@@ -26,7 +26,7 @@ FOR_GRADERS: Mapping[str, str] = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
-    # over the configuration of a repository in the workspace, which the agent can write
+    # overrides the configuration of a repository in the workspace, which the agent can write
     "GIT_CONFIG_COUNT": "3",
     "GIT_CONFIG_KEY_0": "core.fsmonitor",
     "GIT_CONFIG_VALUE_0": "false",
@@ -35,19 +35,19 @@ FOR_GRADERS: Mapping[str, str] = {
     "GIT_CONFIG_KEY_2": "core.pager",
     "GIT_CONFIG_VALUE_2": "cat",
 }
-"""What keeps graders from running code that an agent planted; a suite that needs it otherwise says so in `env`."""
+"""Variables that keep graders from running code planted by an agent. A suite can override them in `env`."""
 
 SAFE_PATH: Mapping[str, str] = {"PYTHONSAFEPATH": "1"}
-"""Keeps `python -m pytest` from loading a `pytest.py` of the workspace. Graders get it where an agent wrote a file with
-the name of a module of Python's own or of a test runner: else `python -m unittest` finds the code that it tests."""
+"""Keeps `python -m pytest` from loading a `pytest.py` in the workspace. Graders get it only if an agent wrote a file
+named like a module of Python or of a test runner, because `python -m unittest` needs the path to find the code."""
 
 
 def allowed(host: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-    """The variables of this process that a confined program gets.
+    """Return the variables of this process that a confined program gets.
 
     Args:
         host: the environment of this process.
-        named: further variables, which a target passes on by name.
+        named: other variables, which a target passes on by name.
     """
     chosen = {name for name in host if name in _ALLOWED or name.startswith("LC_")} | set(named)
     found = {name: host[name] for name in sorted(chosen) if name in host}
@@ -55,7 +55,7 @@ def allowed(host: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str
 
 
 def without_directories(path: str, excluded: Iterable[str]) -> str:
-    """A PATH without relative entries, and without those below some directories, where an agent may have planted."""
+    """Return a PATH without relative entries, and without those below directories that an agent may have written to."""
     roots = tuple(os.path.realpath(one).rstrip(os.sep) + os.sep for one in excluded if one)
     absolute = [one for one in path.split(os.pathsep) if Path(one).is_absolute()]
     kept = [one for one in absolute if not f"{os.path.realpath(one)}{os.sep}".startswith(roots)]
@@ -63,17 +63,17 @@ def without_directories(path: str, excluded: Iterable[str]) -> str:
 
 
 def end_processes(directory: str, grace_s: float = launcher.GRACE_S) -> bool:
-    """End all processes of a trial; whether nothing is left. It blocks.
+    """End all processes of a trial or a run; return whether none is left. Blocks.
 
     Args:
-        directory: of the trial, or of a run.
+        directory: directory of the trial or the run.
         grace_s: seconds between SIGTERM and SIGKILL.
     """
     return launcher.end_all(lambda: processes_of(directory), grace_s)
 
 
 def processes_of(directory: str) -> set[int]:
-    """The processes of a trial that have not ended: those that carry its mark, and all below them."""
+    """Return the living processes of a trial or a run: those with its mark, and their descendants."""
     marks = tuple(f"\0{MARK}={directory}{end}".encode() for end in ("\0", os.sep))
     table = launcher.process_table()
     alive = {one for one, (_, state) in table.items() if state not in "ZX"} - {os.getpid()}
@@ -83,7 +83,7 @@ def processes_of(directory: str) -> set[int]:
 
 def _carries(process: int, marks: tuple[bytes, ...]) -> bool:
     try:
-        with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123  # thousands of them
+        with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123  # hot loop
             environment = b"\0" + file.read()
             return any(mark in environment for mark in marks)
     except OSError:
@@ -92,14 +92,14 @@ def _carries(process: int, marks: tuple[bytes, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Absolute paths that a confined program may write to, and what its environment says of them.
+    """Absolute paths of the directories that a confined program may write to.
 
     Attributes:
-        trial: the directory of the trial, whose name marks all its processes.
+        trial: the directory of the trial, whose path marks all its processes.
         workspace: the working directory.
         home: HOME.
         temporary: TMPDIR.
-        host_home: HOME is the user's own.
+        host_home: whether HOME is the user's own.
     """
 
     trial: str
@@ -111,14 +111,14 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """Programs of one trial behind a guard that ends them (`launcher.py`), with the environment of an agent.
+    """Runs the programs of one trial under a guard that ends them (`launcher.py`), in the environment of an agent.
 
-    The other sandboxes are derived from it.
+    The base class of the other sandboxes.
 
     Attributes:
-        env: variables that are set for every program: of the suite and the variant.
-        network: of its programs, which here is always the host's own.
-        grading: for the commands of graders, which find nothing on PATH that an agent could have planted.
+        env: variables of the suite and the variant, set for every program.
+        network: network of the programs; in this class, always the host's.
+        grading: whether it is for graders' commands, whose PATH excludes directories that an agent could write to.
     """
 
     name: ClassVar[SandboxName] = "none"
@@ -133,17 +133,17 @@ class ProcessGroup:
         """HOME of the program."""
         return self.places.home
 
-    def forwarding(self, forwards: Mapping[int, str]) -> Self:  # noqa: ARG002  # of a network of its own
-        """Itself: its programs are on the host's own network, or on none."""
+    def forwarding(self, forwards: Mapping[int, str]) -> Self:  # noqa: ARG002
+        """Return the sandbox itself: only a network of its own needs forwarded ports."""
         return self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
-        """The command line that runs a program behind its guard, in the workspace or in `cwd`."""
+        """Return the command line that runs a program under its guard, in the workspace or in `cwd`."""
         inside = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd or self.places.workspace, *argv)
         return command_line(inside, hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-        """The complete environment: what is allowed, what the suite sets, and what marks the trial."""
+        """Return the complete environment: allowed variables, variables of the suite, and the mark of the trial."""
         graders = FOR_GRADERS if self.grading else {}
         found = {**allowed(os.environ, named), **graders, **self.env, **env}
         if self.grading:
@@ -151,9 +151,9 @@ class ProcessGroup:
         return {**found, "HOME": self.home, "TMPDIR": self.places.temporary, MARK: self.places.trial}
 
     def for_grading(self, places: Places, env: Mapping[str, str]) -> Self:
-        """The same sandbox for the commands of graders."""
+        """Return the same sandbox for graders' commands."""
         return replace(self, places=places, env=env, grading=True)
 
     def end(self, grace_s: float) -> bool:
-        """End all processes of the trial; whether nothing is left. It blocks."""
+        """End all processes of the trial; return whether none is left. Blocks."""
         return end_processes(self.places.trial, grace_s)

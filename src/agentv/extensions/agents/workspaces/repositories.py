@@ -1,7 +1,7 @@
-"""Git repositories in workspaces, checked out of the user's cache or out of a local repository.
+"""Check out git repositories into workspaces, from the user's cache or from a local repository.
 
-A workspace gets the history up to its commit and nothing else: a later commit, which may hold the solution, is not in
-it. No hook, filter or configuration of the user or the repository is used for the checkout.
+A workspace contains the history up to its commit and nothing later, since a later commit may contain the solution. The
+checkout uses no hooks, filters or configuration of the user or the repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agentv.user_code.processes import Finished
 from agentv.user_code.repositories import FETCH_S, FULL_SHA, RAW, RepositoryClone, reason_of, run_git
 
 _COMMIT = re.compile(r"(?!-)[^\x00-\x20\x7f:*?\[\\]*")
-"""What may name a commit; it becomes part of a command line."""
+"""Valid names of commits. They become part of a command line, so they must not look like options."""
 
 _ON_GITHUB = re.compile(r"[\w.-]+/[\w.-]+")
 _KEPT = "refs/agentv/kept/"
@@ -33,17 +33,17 @@ _ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT
 
 
 class _GitError(Exception):
-    """Why git did not do it, as a sentence."""
+    """A git command failed; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkouts:
-    """Checks repositories out into workspaces. All of it blocks.
+    """Checks out repositories into workspaces. All methods block.
 
     Attributes:
-        cache: the directory of the cache.
-        env: the environment of git where it reaches hosts: with proxies and credentials of the user.
-        room: a directory for what is needed meanwhile.
+        cache: directory of cached clones.
+        env: environment of git commands, with the user's proxies and credentials.
+        room: directory for temporary repositories.
     """
 
     cache: Path
@@ -51,18 +51,18 @@ class Checkouts:
     room: str
 
     def check_out(self, wanted: WorkspaceRepository, workspace: str) -> Failure | None:
-        """Check a repository out into its place in a workspace; why it failed.
+        """Check out a repository into its path in a workspace.
 
         Args:
-            wanted: which repository and commit.
-            workspace: the directory that its path is in.
+            wanted: the repository, its commit and its path.
+            workspace: absolute path of the workspace.
         """
         place = Path(workspace) / wanted.path
         if not _COMMIT.fullmatch(wanted.commit):
             return Failure("workspace-failed", f"'{wanted.commit}' cannot be the name of a commit")
         try:
             place.mkdir(parents=True, exist_ok=True)
-            if Path(wanted.repository).is_absolute():  # it is on this machine
+            if Path(wanted.repository).is_absolute():  # a local repository
                 with self._shared(wanted.repository) as source:
                     sha = self._resolved(Path(wanted.repository), wanted.commit or "HEAD", wanted.ancestor)
                     self._write(source, sha, place, wanted.sparse)
@@ -74,7 +74,7 @@ class Checkouts:
         return None
 
     def write_template(self, template: CopiedFiles, ref: str, workspace: str) -> Failure | None:
-        """Write the files that a template has at a git ref of its repository, not those of the checkout."""
+        """Write a template's files as of a git ref of its repository, instead of those in the working tree."""
         start = Path(os.path.realpath(template.source))
         top = next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
         if top is None:
@@ -96,7 +96,7 @@ class Checkouts:
         return None
 
     def write_patched(self, patch: str, workspace: str, kept: Path) -> Failure | None:
-        """Copy the files that a patch changes, as they are with it, into a directory; the workspace stays as it is."""
+        """Copy the patched versions of the files that a patch changes into a directory, not into the workspace."""
         before = take(workspace, {})
         try:
             self._git("apply", "--whitespace=nowarn", "--", patch, cwd=Path(workspace), alone=True)
@@ -113,7 +113,7 @@ class Checkouts:
 
     @contextmanager
     def _shared(self, repository: str) -> Iterator[Path]:
-        """A bare repository that borrows the objects of a local one, without its configuration."""
+        """Yield a temporary bare clone that shares a local repository's objects, without its configuration."""
         with TemporaryDirectory(dir=self.room) as room:
             flags = ("--quiet", "--bare", "--shared", "--template=")
             self._git("clone", *flags, "--", repository, f"{room}/source.git", cwd=Path(room))
@@ -143,7 +143,7 @@ class Checkouts:
             self._write(source, sha, place, wanted.sparse)
 
     def _fetched(self, source: Path, url: str, wanted: WorkspaceRepository) -> str:
-        """The commit in a clone of the cache, fetched where it is not there yet."""
+        """Return the hash of the wanted commit in a cached clone. Fetch the commit if it is missing."""
         git = (f"--git-dir={source}",)
         commit, behind = wanted.commit or "HEAD", f"~{wanted.ancestor}^{{commit}}"
         known = f"{_KEPT}{commit.lower()}{behind}"
@@ -153,7 +153,7 @@ class Checkouts:
         depth = f"--depth={wanted.ancestor + 1}"
         ended = self._git(*git, *fetch, depth, "--", url, f"+{commit}:{_WANTED}", cwd=source, required=False)
         start = _WANTED
-        if ended.status:  # an abbreviated commit, which only the whole history can tell
+        if ended.status:  # an abbreviated hash, which git resolves only in the full history
             every = [f"+refs/{kind}/*:refs/agentv/all/{kind}/*" for kind in ("heads", "tags")]
             whole = ("--unshallow",) if (source / "shallow").exists() else ()
             self._git(*git, *fetch, *whole, "--", url, *every, cwd=source)
@@ -171,11 +171,11 @@ class Checkouts:
         return sha if FULL_SHA.fullmatch(sha) else ""
 
     def _write(self, source: Path, sha: str, place: Path, sparse: tuple[str, ...]) -> None:
-        """Check a commit out, with the history behind it and no other."""
+        """Check out a commit with its ancestors and no other history."""
         form = ("--object-format=sha256",) if len(sha) > 40 else ()
         self._git("init", "--quiet", "--template=", *form, "--", str(place), cwd=place, alone=True)
         fetch = ("fetch", "--quiet", "--no-tags", "--update-shallow", "--no-write-fetch-head")
-        # protocol 2 serves a commit by its name
+        # protocol version 2 allows fetching a commit by its hash
         self._git("-c", "protocol.version=2", *fetch, "--", str(source), sha, cwd=place, alone=True)
         if sparse:
             self._git("sparse-checkout", "set", "--cone", "--", *sparse, cwd=place, alone=True)
@@ -192,7 +192,7 @@ class Checkouts:
 
 
 def _cache_name(url: str) -> str:
-    """The path of a repository in the cache: that of its host, where it has one, as for files of git hosts."""
+    """Return the path of a repository in the cache: `HOST/PATH` for a plain https URL, otherwise a hash of the URL."""
     parts = urlsplit(url)
     path = parts.path.strip("/").removesuffix(".git")
     plain = re.fullmatch(r"[\w.-]+(?:/[\w.-]+)+", path) and ".." not in path.split("/")

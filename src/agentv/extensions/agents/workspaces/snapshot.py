@@ -1,7 +1,7 @@
-"""State of the files of a directory: what is regular, a link, or neither, with a hash of each. No link is followed.
+"""Snapshots of the files in a directory: the type, mode and hash of each. No link is followed.
 
-A file whose inode, size and times are those of an earlier snapshot is not read again: the time of the last change of an
-inode cannot be set.
+A file with the inode, size and times of an earlier snapshot is not read again, since programs cannot set the time at
+which an inode last changed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import IO
 
 REGULAR, EXECUTABLE, LINK = "100644", "100755", "120000"
 TEXT_LIMIT = 1_000_000
-"""Bytes above which a file counts as binary: shown by its size and hash."""
+"""Size in bytes above which a file counts as binary and is shown by its size and hash."""
 
 TICK_S = 0.012
-"""Seconds between two changes of a file that the times of its inode are sure to tell apart."""
+"""Seconds between two changes of a file after which the times of its inode are sure to differ."""
 
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 BINARY_WITHIN = 8_000
-"""Bytes at the start of a file among which a zero shows that it is no text."""
+"""Bytes at the start of a file that are searched for a zero byte; a file with one is binary."""
 
 _DEEPEST = 200
 _CHUNK = 1 << 20
@@ -34,15 +34,15 @@ _Signature = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """One file.
+    """State of one file.
 
     Attributes:
-        mode: as git writes it.
+        mode: git's file mode, such as `100644`.
         size: in bytes.
-        sha256: of its content; of where it leads, for a link.
+        sha256: hash of the content, or of the target of a link.
         binary: whether it is shown by size and hash.
-        signature: inode, size, and the times of its last change.
-        special: what it is, if it is neither a file nor a link, or cannot be read.
+        signature: inode, size, and the times at which content and inode last changed.
+        special: description, if it is neither a file nor a link, or cannot be read.
     """
 
     mode: str
@@ -53,22 +53,21 @@ class FileState:
     special: str = ""
 
     def is_like(self, other: FileState) -> bool:
-        """Whether it has the same content and mode."""
+        """Whether both have the same content and mode."""
         return (self.mode, self.sha256, self.special) == (other.mode, other.sha256, other.special)
 
 
 Snapshot = Mapping[bytes, FileState]
-"""The files of a directory, by their paths below it, as bytes."""
+"""Path below a directory, as bytes → state of the file."""
 
 
 def take(directory: str, earlier: Snapshot, *, copied: bool = False) -> Snapshot:
-    """The state of a directory now. It blocks.
+    """Return the current state of a directory. Blocks.
 
     Args:
-        directory: where the files lie. `.git` directories in it are the agent's own and not part of its work; files
-            of nested repositories are.
-        earlier: what was there before.
-        copied: the directory was just copied from where `earlier` was taken, with its times.
+        directory: directory of the files. `.git` directories are skipped; files of nested repositories are not.
+        earlier: an earlier state, from which hashes of unchanged files are taken.
+        copied: the directory was just copied, with its times, from the one of `earlier`.
 
     Raises:
         OSError: the directory cannot be read.
@@ -85,7 +84,7 @@ def take(directory: str, earlier: Snapshot, *, copied: bool = False) -> Snapshot
 
 
 def content(directory: str, path: bytes, limit: int = TEXT_LIMIT) -> bytes:
-    """What is in a file of a directory, or where a link leads. At most `limit` bytes are read.
+    """Return the content of a file in a directory, up to `limit` bytes, or the target of a link.
 
     Raises:
         OSError: it cannot be read, or is behind a link.
@@ -94,13 +93,13 @@ def content(directory: str, path: bytes, limit: int = TEXT_LIMIT) -> bytes:
     if place.parent.resolve() != place.parent:
         raise OSError(errno.ELOOP, "it is behind a link")
     if place.is_symlink():
-        return os.readlink(os.fsencode(place))  # noqa: PTH115  # as it is written
+        return os.readlink(os.fsencode(place))  # noqa: PTH115  # as bytes
     with _opened(os.fsencode(place)) as file:
         return file.read(limit)
 
 
 def _walk(folder: bytes, prefix: bytes, depth: int) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
-    """All files below a directory: the path of each, and its entry."""
+    """Yield the path and the entry of each file below a directory."""
     with os.scandir(folder) as entries:
         inside = sorted(entries, key=lambda entry: entry.name)
     for entry in inside:
@@ -112,7 +111,7 @@ def _walk(folder: bytes, prefix: bytes, depth: int) -> Iterator[tuple[bytes, os.
 
 
 def _is_accessible(path: bytes, also: int = 0) -> bool:
-    """Whether a file or directory can be read, made so where its owner may not."""
+    """Whether a file or directory can be read, after giving its owner permission if necessary."""
     if not os.access(path, os.R_OK | also):
         with suppress(OSError):
             place = Path(os.fsdecode(path))
@@ -130,7 +129,7 @@ def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) 
         if copied and signature[1:3] == known.signature[1:3]:
             return FileState(mode, known.size, known.sha256, known.binary, signature)
     if stat.S_ISLNK(found.st_mode):
-        target = os.readlink(entry.path)  # noqa: PTH115  # as it is written
+        target = os.readlink(entry.path)  # noqa: PTH115  # as bytes
         return FileState(mode, len(target), hashlib.sha256(target).hexdigest(), binary=False, signature=signature)
     if not stat.S_ISREG(found.st_mode):
         what = "a directory that cannot be read, or is nested too deep"
@@ -151,8 +150,8 @@ def _special(what: str, signature: _Signature) -> FileState:
 
 
 def _opened(path: bytes) -> IO[bytes]:
-    """A regular file, open for reading, without waiting for whoever writes into a pipe."""
+    """Open a regular file for reading. Other files are an error, since opening a pipe would block."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
     _is_accessible(path)
-    return open(path, "rb", buffering=0)  # noqa: PTH123  # hot: once a file
+    return open(path, "rb", buffering=0)  # noqa: PTH123  # hot loop

@@ -58,10 +58,10 @@ from agentv.model.values.trace import WorkspaceChanges
 from agentv.ports import FailingTests, JudgeWorkspace, ProgramResult
 
 REPORT_LIMIT = 10_000_000
-"""Bytes of the report of failing tests that are read."""
+"""Bytes to read of the report of failing tests, at most."""
 
 REMOVED_SECRETS = "removed-secrets.txt"
-"""Beside a kept workspace: the files that a secret was taken out of."""
+"""Name of the list, beside a kept workspace, of the files from which secrets were removed."""
 
 
 @dataclass(eq=False)
@@ -69,14 +69,14 @@ class LocalWorkspace:
     """A workspace on this machine.
 
     Attributes:
-        spec: of the case.
-        sandbox: what confines the agent to its directories.
-        env: what the suite sets, for hooks and graders.
+        spec: specification by the case.
+        sandbox: sandbox of the agent.
+        env: the suite's environment variables, for hooks and graders.
         baseline: the state just before the agent starts.
-        commit: of the baseline, in the repository of all of them.
-        baselines: that repository.
-        kept_directory: where workspaces go that are kept.
-        redactor: takes secrets out of them.
+        commit: commit of the baseline in `baselines`.
+        baselines: repository of the baselines of the run.
+        kept_directory: parent directory of kept workspaces.
+        redactor: removes secrets from kept workspaces.
     """
 
     spec: WorkspaceSpec
@@ -99,11 +99,11 @@ class LocalWorkspace:
 
     @cached_property
     def _hidden(self) -> dict[str, Path]:
-        """The path in the workspace of each hidden file, and what it is copied from."""
+        """Path in the workspace → source, for each hidden file."""
         return {path: source for one in self.spec.hidden for path, source in _placed(one)}
 
     async def finish(self) -> WorkspaceChanges | Failure:
-        """End all processes of the agent, compare with the baseline, then copy the hidden files in."""
+        """End all processes of the agent, compare with the baseline, then copy in the hidden files."""
         if not await asyncio.to_thread(self.sandbox.end, GRACE_S):
             return Failure("workspace-failed", "processes of the agent could not be ended, even by SIGKILL")
         try:
@@ -123,7 +123,7 @@ class LocalWorkspace:
         return replace(changes, protected=tuple(protected), test_config=tuple(test_config))
 
     async def _changed_test_config(self, now: Snapshot) -> tuple[bytes, ...]:
-        """The files that the agent changed which decide how hidden and protected tests run."""
+        """Return the changed files that configure how hidden and protected tests run."""
         before = self.baseline
         hidden = await asyncio.to_thread(lambda: {path: _text(source) for path, source in self._hidden.items()})
         found = []
@@ -143,12 +143,12 @@ class LocalWorkspace:
         return tuple(found)
 
     async def _earlier(self, path: bytes) -> str:
-        """The text of a file at the baseline; empty where there was none."""
+        """Return the text of a file at the baseline, or an empty string if it did not exist."""
         there = path in self.baseline
         return await self.baselines.text(self.commit, path) if there else ""
 
     async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
-        """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
+        """Undo the agent's changes to the tests' configuration, except in files that match a glob; return the paths."""
         restored = []
         for path in self._test_config:
             shown = shown_path(path)
@@ -176,9 +176,9 @@ class LocalWorkspace:
     async def run_failing_tests(
         self, command: WorkspaceCommand, reports: Sequence[str]
     ) -> FailingTests | Failure | None:
-        """Run a command once more, with hidden tests that must fail, in the state before it ran; None without any.
+        """Run a command again, in the state before its first run, with hidden tests that must fail; None without tests.
 
-        What it writes is gone afterwards, so that the workspace is as the first run of the command left it.
+        What it writes is discarded, so that the workspace stays as the first run left it.
         """
         if self._before is None:
             return None
@@ -206,7 +206,7 @@ class LocalWorkspace:
         return FailingTests(ended, names, loaded="" in noted, report=report, cheated=cheated)
 
     async def _remember(self) -> Failure | None:
-        """Copy the workspace before a command runs whose tests are made to fail, if any can be; why it failed."""
+        """Copy the workspace for `run_failing_tests`, if any hidden test can be made to fail."""
         before, self._before = Path(self.sandbox.places.trial, "before"), None
         await asyncio.to_thread(remove_directory, str(before))
         if not any(failing(path, _text(source), "") for path, source in self._hidden.items()):
@@ -216,7 +216,7 @@ class LocalWorkspace:
         return await copy_directory(self.path, str(before))
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
-        """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
+        """Return links of the agent that lead to hidden files, since a reader would take those for the agent's work."""
         root = os.path.realpath(self.path)
         hidden = {os.path.realpath(f"{root}/{path}") for path in self._hidden}
         found = []
@@ -231,7 +231,7 @@ class LocalWorkspace:
         self, command: WorkspaceCommand, stdin: bytes = b"", *, replaces_hidden: bool = True
     ) -> ProgramResult | Failure:
         """Run a grader's command in the final workspace, confined as the agent was, without the agent's HOME."""
-        # what an earlier command ran may have written to them
+        # an earlier command may have changed the hidden files
         if self._graded and self.spec.hidden and replaces_hidden:
             failure = await asyncio.to_thread(place_files, self.spec.hidden, self.path)
             if failure is not None:
@@ -248,7 +248,7 @@ class LocalWorkspace:
         return ended
 
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
-        """A copy of the final workspace with a HOME of its own, confined as the agent was, on the host's network."""
+        """Return a copy of the final workspace with its own HOME, in the agent's sandbox, on the host's network."""
         try:
             places = await asyncio.to_thread(grading, self.sandbox.places)
             before = await asyncio.to_thread(take, self.path, self.baseline)
@@ -264,7 +264,7 @@ class LocalWorkspace:
         return JudgeWorkspace(place, sandbox, digest_of(before))
 
     async def has_hash(self, sha256: str) -> bool:
-        """Whether the workspace is what a copy was made of, once the judge's processes have ended."""
+        """End the judge's processes; return whether the workspace still has the hash of its copy."""
         await asyncio.to_thread(self.sandbox.end, 0.0)
         try:
             now = await asyncio.to_thread(take, self.path, self.baseline)
@@ -280,16 +280,16 @@ class LocalWorkspace:
             return None
 
     async def close(self, *, keep: bool) -> str | Failure | None:
-        """Run the hooks that come last, and remove it; the path where it is kept."""
+        """Run the `after_each` hooks and remove the workspace; return its path if it is kept."""
         failure = await run_hooks(self.spec.hooks.after_each, self.sandbox, self.path, self.env)
         return failure or await asyncio.to_thread(self._leave, keep)
 
     async def discard(self) -> None:
-        """Remove it without hooks."""
+        """Remove the workspace without running hooks."""
         await asyncio.to_thread(self._leave, False)
 
     def _final(self) -> Snapshot:
-        """The state of the workspace now. One that was deleted, or replaced, is an empty directory."""
+        """Return the current state of the workspace. Recreate it, empty, if it was deleted or replaced."""
         place = Path(self.path)
         if place.is_symlink() or not place.is_dir():
             remove_directory(self.path)
@@ -310,7 +310,7 @@ class LocalWorkspace:
         return changes if isinstance(changes, Failure) else replace(changes, protected=protected)
 
     def _leave(self, keep: bool) -> str | Failure | None:
-        """Remove the directories of the trial, and keep the workspace where it is asked for."""
+        """Remove the directories of the trial. With `keep`, keep the workspace and return its path."""
         self.sandbox.end(0.0)
         kept = (self.spec.existing or self._keep()) if keep else None
         remove_directory(self.sandbox.places.trial)
@@ -325,11 +325,11 @@ class LocalWorkspace:
             try:
                 Path(self.path).rename(place)
             except OSError:  # another file system
-                with suppress(shutil.Error):  # pipes and devices are left out
+                with suppress(shutil.Error):  # pipes and devices are skipped
                     shutil.copytree(self.path, place, symlinks=True)
             try:
                 removed = remove_secrets(place, self.redactor)
-            except OSError:  # one that may still hold a secret is not kept
+            except OSError:  # do not keep a workspace that may still contain a secret
                 remove_directory(place)
                 raise
             if removed:
@@ -340,7 +340,7 @@ class LocalWorkspace:
 
 
 def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozenset[str]:
-    """Write the failing tests in place of the hidden ones; the names of those in Python."""
+    """Replace the hidden tests by failing ones; return the names of the Python tests."""
     names: set[str] = set()
     for path, source in hidden.items():
         changed = failing(path, text := _text(source), mark)
@@ -351,14 +351,14 @@ def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozense
 
 
 def _noted(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
-    """What failing tests noted, as suffixes of the mark; the empty one if they were loaded."""
+    """Return what failing tests noted, as suffixes of the mark: an empty one if they were loaded, and cheats."""
     folders = {cwd, *(str(Path(path).parent) for path in hidden)}
     marks = {suffix: f"{mark}{suffix}" for suffix in ("", *CHEATS)}
     return frozenset(one for one, name in marks.items() if any(Path(root, at, name).exists() for at in folders))
 
 
 def _text(file: Path) -> str:
-    """The text of a file of a suite; empty for others."""
+    """Return the text of a file, or an empty string if it is too large or cannot be read."""
     try:
         return file.read_text(errors="replace") if file.is_file() and file.stat().st_size <= TEXT_LIMIT else ""
     except OSError:
@@ -366,7 +366,7 @@ def _text(file: Path) -> str:
 
 
 def _placed(copied: CopiedFiles) -> Iterator[tuple[str, Path]]:
-    """The path in the workspace of each file that is copied, and its source."""
+    """Yield the path in the workspace and the source of each copied file."""
     source = Path(copied.source)
     if not source.is_dir():
         yield copied.path or source.name, source

@@ -29,7 +29,7 @@ from agentv.user_code.repositories import cache_home
 
 
 class LocalWorkspaces:
-    """Makes the workspaces of a run. Nothing is made, and nothing of dead runs is removed, before the first one."""
+    """Creates the workspaces of a run. The first `open` creates its directory and removes those of dead runs."""
 
     def __init__(self, settings: WorkspaceSettings) -> None:
         self._settings = settings
@@ -39,12 +39,12 @@ class LocalWorkspaces:
     async def open(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
     ) -> LocalWorkspace | Failure:
-        """A new workspace with its baseline, or a Failure.
+        """Create a workspace and store its baseline.
 
         Args:
-            spec: of the case.
-            variant: whose overlays and ref apply.
-            env: what the suite sets, for setup and hooks.
+            spec: workspace of the case.
+            variant: variant whose overlays and ref apply.
+            env: the suite's environment variables, for setup and hooks.
         """
         try:
             async with self._starting:
@@ -66,7 +66,7 @@ class LocalWorkspaces:
 
 
 class _Run:
-    """The directory of a run, and what is in it."""
+    """The state of a run: its directory, prepared workspaces, docker images and hooks."""
 
     def __init__(self, settings: WorkspaceSettings, directory: RunDirectory) -> None:
         self._settings = settings
@@ -82,7 +82,7 @@ class _Run:
     async def open(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
     ) -> LocalWorkspace | Failure:
-        """A new workspace with its baseline, or a Failure."""
+        """Create a workspace and store its baseline."""
         if spec.existing and spec.hidden:
             return Failure("workspace-failed", "hidden files cannot be copied into a directory of your own")
         places = _placed(spec, await asyncio.to_thread(self._directory.places, "trials"))
@@ -134,12 +134,12 @@ class _Run:
         return tuple(one for one in failures if one is not None)
 
     async def _sandbox(self, spec: WorkspaceSpec, places: Places, env: Mapping[str, str]) -> ProcessGroup | Failure:
-        """What confines the agent of a case; an image of docker is built once.
+        """Return the sandbox for the agent of a case. A docker image is built once.
 
         Args:
-            spec: of the case.
-            places: where the program may write.
-            env: what is set for every program.
+            spec: workspace of the case.
+            places: directories that programs may write to.
+            env: variables of all programs.
         """
         found, run = capabilities(), str(self._directory.path)
         name = await asyncio.to_thread(chosen_sandbox, spec.sandbox, spec.network, found)
@@ -174,7 +174,7 @@ class _Run:
         return ProcessGroup(places, env)
 
     async def _begin(self, spec: WorkspaceSpec, sandbox: ProcessGroup, env: Mapping[str, str]) -> Failure | None:
-        """Run the hooks before all trials, once for all that have the same ones; why one failed."""
+        """Run the `before_all` hooks, once for all trials with the same hooks and environment."""
         hooks = spec.hooks
         if not hooks.before_all and not hooks.after_all:
             return None
@@ -189,11 +189,11 @@ class _Run:
     async def _copied(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ProcessGroup
     ) -> PreparedWorkspace | Failure | None:
-        """Copy what was prepared into the directories of a trial; None: the directory is the user's own."""
+        """Copy the prepared workspace into the directories of a trial; return it, or None for a user's directory."""
         if spec.existing:
             return None
 
-        def for_setup(places: Places) -> ProcessGroup:  # which has the host's network
+        def for_setup(places: Places) -> ProcessGroup:  # on the host's network
             return replace(sandbox, places=places, env={**env, **spec.env}, network="host")
 
         prepared = await self._prepared.get(spec, variant, env, for_setup)
@@ -205,23 +205,23 @@ class _Run:
     async def _baseline(
         self, workspace: str, prepared: PreparedWorkspace | None, *, copied: bool
     ) -> tuple[Snapshot, str] | Failure:
-        """The state of a workspace, read again only where it is not what was copied, and its commit."""
+        """Return the state of a workspace and its commit. Files that are as they were copied are not read again."""
         base, earlier = (prepared.commit, prepared.snapshot) if prepared is not None else ("", {})
         known = prepared.copied if prepared is not None else earlier
         snapshot = await asyncio.to_thread(take, workspace, known, copied=copied)
         commit = await self._baselines.store(workspace, snapshot, base, earlier)
-        await asyncio.sleep(TICK_S)  # what the agent writes has another time than what was just copied
+        await asyncio.sleep(TICK_S)  # so that files the agent writes differ in time from those just copied
         return commit if isinstance(commit, Failure) else (snapshot, commit)
 
 
 def _placed(spec: WorkspaceSpec, places: Places) -> Places:
-    """The directories of a trial, with those of the user's own that the suite asks for."""
+    """Return the directories of a trial, with the user's HOME or directory if the spec asks for it."""
     if spec.home == "host":
         places = replace(places, home=os.path.expanduser("~"), host_home=True)  # noqa: PTH111  # as text
     return replace(places, workspace=os.path.realpath(spec.existing)) if spec.existing else places
 
 
 def _discard(places: Places) -> None:
-    """Remove the directories of a trial that never began."""
+    """Remove the directories of a trial that did not start."""
     end_processes(places.trial, 0.0)
     remove_directory(places.trial)
