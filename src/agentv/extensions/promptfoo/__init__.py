@@ -1,4 +1,4 @@
-"""promptfoo's configurations: read as eval files."""
+"""Read promptfoo's configurations as eval files."""
 
 DIALECTS = {"promptfoo": "agentv.extensions.promptfoo.dialect:PROMPTFOO"}
 

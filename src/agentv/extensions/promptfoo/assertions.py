@@ -1,8 +1,8 @@
-"""promptfoo's assertions as ours, and the thresholds at which its tests pass. What has no equivalent is reported.
+"""Converts promptfoo's assertions, and the thresholds of its tests. What has no equivalent is reported.
 
-Without a threshold, a test of promptfoo's passes if each of its assertions does. `threshold: 1` says that of assertions
-that score 1 or 0. One that is graded between them may pass at less; where there is one, every assertion of the case is
-required, and the score has no say.
+In promptfoo, a test without a threshold passes if each of its assertions passes. If all of them score 1 or 0, that is
+`threshold: 1`. A graded assertion may pass with a lower score; a case with one gets `threshold: 0`, and all of its
+assertions are `required`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SCORES = re.compile(r"\bscore\b|(?<!\w)0?\.\d")
 
 
 def may_score(value: Node | None, source: Source) -> bool:
-    """Whether the code may return a number between 0 and 0.5."""
+    """Whether code may return a score between 0 and 0.5, which passes in promptfoo but not in agentv."""
     if not isinstance(value, Scalar) or not isinstance(value.value, str):
         return False
     text = value.value.strip()
@@ -87,7 +87,7 @@ _REDTEAM = "promptfoo:redteam:"
 
 
 def assertions(node: Node, source: Source) -> Node:
-    """The entries of an `assert:` list, with those of lists in it, and of the files that it names."""
+    """The converted entries of an `assert` list, including those of nested lists and of files that it names."""
     if not isinstance(node, ListNode):
         source.tell(node, "'assert' is not a list")
         return node
@@ -145,7 +145,7 @@ def _set(node: MapNode, source: Source) -> Node:
             source.unread(key, node.keys[key], " of an assert-set", ("assert", "metric", "weight", "threshold"))
     if "threshold" in items:
         return mapping(node, items)
-    inner = items.get("assert")  # without one, every assertion of a set must pass
+    inner = items.get("assert")  # without a threshold, every assertion of a set must pass
     if isinstance(inner, ListNode) and is_graded(inner):
         items["assert"] = required(inner)
         items["threshold"] = Scalar(0, "0", node.at)
@@ -155,15 +155,15 @@ def _set(node: MapNode, source: Source) -> Node:
 
 
 def is_graded(node: Node | None) -> bool:
-    """Whether an assertion of a list may pass with a score below 1."""
+    """Whether some assertion of a list may pass with a score below 1."""
     return any(_name(one) in GRADED or value_at(one, "min_score") is not None for one in listed(node))
 
 
 def weighed(entries: ListNode) -> ListNode:
-    """The entries of a case with a threshold, with those of its sets in their place.
+    """The assertions of a case with a threshold, with each set replaced by its entries.
 
-    There a set counts its mean score in promptfoo, and 1 or 0 in agentv; by their shares of its weight, its entries
-    give that mean.
+    In such a case, a set counts as its mean score in promptfoo, and as 1 or 0 in agentv. Entries that share the weight
+    of their set give the same mean.
     """
     return ListNode([one for entry in entries.items for one in _weighed(entry)], entries.at)
 
@@ -187,7 +187,7 @@ def _weight(entry: Node) -> float:
 
 
 def required(entries: ListNode) -> ListNode:
-    """The entries as gates. One that weighs nothing passes always in promptfoo."""
+    """The entries, marked as `required` except for those with weight 0, which always pass in promptfoo."""
     made: list[Node] = []
     for one in entries.items:
         weight = value_at(one, "weight")
@@ -223,7 +223,7 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
 
 
 def _failing(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
-    """The code; where it has several lines and returns nothing, it fails by what it returns, as in promptfoo."""
+    """The code; with a final `return` that fails, as in promptfoo, if it has several lines and no `return`."""
     text = written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
     if text_in(node).startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
         return written
@@ -234,7 +234,6 @@ def _failing(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
 
 
 def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict[str, Node]:
-    """What one key of an assertion becomes."""
     if key in ASSERTION_KEYS:
         return {ASSERTION_KEYS[key]: item}
     if key == "threshold" and ours in OWN_THRESHOLD | CODE | GRADED:
@@ -291,16 +290,16 @@ _SPECIAL: Mapping[str, Callable[[Node, str, Source], dict[str, Node]]] = {
     "rubricPrompt": _rubric_prompt,
     "config": _config,
 }
-"""Keys of an assertion → what they become, given their value and our name of the type."""
+"""Key of an assertion → its conversion, given its value and the type's name in agentv."""
 
 
 def _name(node: Node) -> str:
-    """The type of an assertion, without what inverts it."""
+    """The type of an assertion, without `not-`."""
     return text_in(value_at(node, "type")).removeprefix("not-")
 
 
 def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
-    """Of what was used, a negated list forbids each of its names, and a skill's `max` allows none."""
+    """Follow promptfoo: a negated list forbids each of its names, and `max` without `min` also allows no use."""
     value = items.get("value")
     if isinstance(value, ListNode) and kind.text != ours:
         items["match"] = text_node("any", kind.at)
@@ -309,7 +308,7 @@ def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> Non
 
 
 def _value(node: Node, ours: str, source: Source) -> Node | None:
-    """The value as it is written here; None where that is impossible, which is reported."""
+    """The value of an assertion, or None if it has no equivalent, which is reported."""
     if isinstance(node, Scalar) and isinstance(node.value, str):
         if ours in CODE:
             path = node.value.removeprefix(FILE)
@@ -333,7 +332,7 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
 
 
 def _checked(schema: Node, source: Source) -> Node:
-    """The schema; a `format` in it, which promptfoo checks and agentv does not, is reported."""
+    """Return the schema after reporting each `format` in it, which promptfoo checks and agentv does not."""
     if isinstance(schema, ListNode):
         for one in schema.items:
             _checked(one, source)
@@ -346,12 +345,12 @@ def _checked(schema: Node, source: Source) -> Node:
 
 
 def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
-    """The texts that a text with commas means; None where promptfoo reads it otherwise, which is reported."""
+    """The items of a comma-separated text, or None if they cannot be told before rendering, which is reported."""
     if has_placeholder(node.text):
         message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
         source.tell(node, message, "write a list, with a placeholder for one text in each item")
         return None
-    # items in double quotes may hold commas
+    # items in double quotes may contain commas
     pairs = (one.group("quoted", "plain") for one in _ITEM.finditer(node.text))
     found = [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in pairs]
     if any(one.startswith('"') for one in found):
@@ -361,12 +360,12 @@ def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
 
 
 def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
-    """The suite and its cases with the marks at which they pass.
+    """The suite's keys and its cases, with the thresholds at which cases pass.
 
     Args:
         head: the keys of the suite.
         tests: its cases.
-        source: gets what counts otherwise in a test with a threshold.
+        source: reports assertions whose score counts differently in promptfoo.
     """
     _report_scores(head, tests, source)
     _report_sets(head, tests, source)
@@ -388,7 +387,7 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
 
 
 def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
-    """Report types that count their score in promptfoo and 1 or 0 here, in tests with a threshold."""
+    """Report assertions that count as their score in promptfoo and as 1 or 0 here, in tests with a threshold."""
     default = head.get("default_test")
     places = [default, *listed(tests)]
     marks = [one for one in places if "threshold" in held(one)]
@@ -403,7 +402,7 @@ def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> Non
 
 
 def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
-    """Report sets with a threshold above 0 whose assertions count their scores in promptfoo, and 1 or 0 here."""
+    """Report sets with a threshold above 0 whose assertions count as their scores in promptfoo and as 1 or 0 here."""
     default = head.get("default_test")
     if isinstance(default, MapNode) and "threshold" in default.items:
         return
@@ -427,12 +426,12 @@ def _weighed_case(case: Node) -> Node:
 
 
 def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
-    """A case; with gates where something of it is graded.
+    """The case, with its assertions `required` if any of them is graded.
 
     Args:
-        case: as it was converted.
+        case: the converted case.
         shared: the assertions of `default_test`.
-        mixed: other cases have a threshold, and for them what is shared is no gate: the case brings it by itself.
+        mixed: other cases have a threshold, so shared assertions cannot be `required`; the case gets a copy of them.
     """
     if not isinstance(case, MapNode):
         return case

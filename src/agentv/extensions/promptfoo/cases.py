@@ -1,4 +1,4 @@
-"""promptfoo's tests as cases."""
+"""Converts promptfoo's tests to cases."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _MODEL = "it is 'user' under 'defaults' of .agentv/targets.yaml, else the judge;
 
 
 def is_simulated(provider: Node | None) -> bool:
-    """Whether the provider of a test talks with the others."""
+    """Whether the provider of a test is a simulated user."""
     return identity_of(provider) == SIMULATED_USER
 
 
 def with_system_prompts(prompts: Prompts, source: Source) -> Prompts:
-    """Several prompts as the system messages that promptfoo makes of them before a simulated user."""
+    """The prompts as system messages, as promptfoo sends them to a target that talks with a simulated user."""
     entries: list[Node] = []
     for number, one in enumerate(prompts.found, 1):
         label = one.label or text_node(f"prompt-{number}", one.content.at)
@@ -57,7 +57,7 @@ def with_system_prompts(prompts: Prompts, source: Source) -> Prompts:
 
 
 def refuse_servers(providers: Iterable[Node], source: Source) -> None:
-    """Report servers, which get a conversation as JSON in place of the prompt there."""
+    """Report servers: promptfoo sends them a simulated user's conversation as JSON in place of the prompt."""
     for provider in providers:
         if identity_of(provider).startswith(_SERVERS):
             then = "then write a target with 'provider: http' and '{{ messages }}' in 'body'"
@@ -66,13 +66,13 @@ def refuse_servers(providers: Iterable[Node], source: Source) -> None:
 
 
 def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], source: Source) -> dict[str, Node]:
-    """The keys of a case with a simulated user: `user`, and the messages before it as `input`.
+    """The keys of a case with a simulated user: `user`, and the messages before its first one as `input`.
 
     Args:
-        provider: with its `config`.
-        prompt: the only one; None: there are several, which the suite has.
-        given: the variables of the test, as they are written.
-        source: reads files, and gets what has no equivalent.
+        provider: the simulated user, with its `config`.
+        prompt: the only prompt; None if there are several, which the suite lists.
+        given: the variables of the test, not rendered.
+        source: reads files, and reports what has no equivalent.
     """
     config = value_at(provider, "config")
     said = dict(held(config))
@@ -87,7 +87,7 @@ def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], so
     if most is not None and not is_empty(most):
         user["max_turns"] = most
     for key in said:
-        assert isinstance(config, MapNode)  # noqa: S101  # it has the key
+        assert isinstance(config, MapNode)  # noqa: S101  # only a mapping has keys
         source.unread(key, config.keys[key], " of a simulated user", _OPTIONS)
     user["output"] = text_node("transcript", provider.at)
     first = [] if prompt is None else _system(prompt, source).items
@@ -97,7 +97,7 @@ def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], so
 
 
 def _system(prompt: Node, source: Source) -> ListNode:
-    """Messages with a prompt as that of the system."""
+    """The prompt as a list of one system message."""
     if not isinstance(prompt, Scalar):
         hint = "write the text of the system message"
         source.tell(prompt, "a prompt of messages before a simulated user has no equivalent", hint)
@@ -105,7 +105,7 @@ def _system(prompt: Node, source: Source) -> ListNode:
 
 
 def _messages(node: Node | None, source: Source) -> list[Node]:
-    """The messages before the user's first."""
+    """The messages before the first one of the simulated user."""
     if isinstance(node, Scalar) and node.text.startswith(FILE):
         node = source.document(node.text, node)
     elif isinstance(node, Scalar) and not is_empty(node):
@@ -132,18 +132,18 @@ _CONVERTED = frozenset({"assert", "vars", "options"})
 
 
 class CaseConverter:
-    """Makes cases, and gives each an id of its own.
+    """Converts tests to cases with unique ids.
 
     Args:
-        source: gets what has no equivalent.
-        prompts: what is asked.
-        targets: targets by the ids and labels of providers.
+        source: reads files, and reports what has no equivalent.
+        prompts: the prompts of the configuration.
+        targets: id or label of a provider → target.
         defaults: the variables of `defaultTest`.
-        user: the simulated user of `defaultTest`, for tests without a provider of their own.
+        user: the simulated user of `defaultTest`, for tests without their own provider.
 
     Attributes:
-        made: the cases so far.
-        prompts: what they are asked.
+        made: the cases converted so far.
+        prompts: as given.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class CaseConverter:
         self._number = 0
 
     def take(self, node: Node) -> None:
-        """One test."""
+        """Convert one test and append its case."""
         self._number += 1
         if not isinstance(node, MapNode):
             self._source.tell(node, "this test is not a mapping")
@@ -173,7 +173,7 @@ class CaseConverter:
         items: dict[str, Node] = {"id": text_node(self._id(node), node.at)}
         for key, item in node.items.items():
             made = self._key(key, item, node)
-            if "expand" in items and "expand" in made:  # what `options` says of lists wins
+            if "expand" in items and "expand" in made:  # `options` takes precedence over `vars`
                 made["expand"] = items["expand"] if key == "vars" else made["expand"]
             items |= made
         asked, options = self.prompts.asked, node.get("options")
@@ -224,7 +224,7 @@ class CaseConverter:
         return options_of(item, self._source, around)
 
     def _target(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
-        """The one target of a case. Where it is all that the suite has, nothing needs to be said."""
+        """The `target` of a case; no key if the test names every target of the suite."""
         if isinstance(item, MapNode):
             return {"target": targets(item, self._source)}
         named = items_of(item)
@@ -241,14 +241,14 @@ class CaseConverter:
         return {}
 
     def _asks_all(self, item: Node) -> bool:
-        """Whether a test names all prompts that there are."""
+        """Whether a test names every prompt of the configuration."""
         named = [one.text for one in items_of(item) if isinstance(one, Scalar)]
         labels = {one.label.text for one in self.prompts.found if one.label is not None}
         return "*" in named or (len(labels) == len(self.prompts.found) > 0 and labels <= set(named))
 
 
 def plain_name(node: Node) -> str:
-    """What tells one target from another."""
+    """The name that identifies a target."""
     name = node.get("name") or node.get("provider") if isinstance(node, MapNode) else node
     return name.text if isinstance(name, Scalar) else str(plain(node))
 
@@ -258,12 +258,12 @@ _COMPARED = frozenset({"select-best", "max-score"})
 
 
 class Matrix(Struct, frozen=True):
-    """Which prompts each provider and each test gets.
+    """The prompts of each provider and of each test.
 
     Attributes:
-        root: the configuration, whose providers and tests say nothing of prompts.
-        providers: for each provider the numbers of its prompts.
-        tests: for each test the numbers of its prompts.
+        root: the configuration, with `prompts` removed from its providers and tests.
+        providers: for each provider, the indexes of its prompts.
+        tests: for each test, the indexes of its prompts.
     """
 
     root: MapNode
@@ -272,9 +272,9 @@ class Matrix(Struct, frozen=True):
 
 
 def matrix_of(root: MapNode) -> Matrix | None:
-    """The matrix of a configuration; None where every prompt goes everywhere, or where it cannot be written as cases.
+    """The matrix of a configuration, or None if all prompts go everywhere, or if cases cannot express it.
 
-    Its tests must stand in the configuration, and none may compare the answers of several prompts or providers.
+    They can if all tests are in the configuration and none compares the answers of several prompts or providers.
     """
     place = providers_key(root)
     providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
@@ -288,7 +288,7 @@ def matrix_of(root: MapNode) -> Matrix | None:
         return None
     each = tuple(matched_prompts(one, prompts) for one in said)
     chosen = tuple(matched_prompts(one, prompts) for one in own)
-    if not all(each) or not all(chosen):  # a name that no prompt has
+    if not all(each) or not all(chosen):  # some name matches no prompt
         return None
     kept: dict[str, Node] = {
         place: ListNode([without_prompts(one) for one in providers], root.at),
@@ -302,25 +302,25 @@ def _compares(node: Node | None) -> bool:
     if isinstance(node, ListNode):
         return any(map(_compares, node.items))
     if not isinstance(node, MapNode):
-        return text_in(node).startswith(FILE)  # a default test of another file is not looked at
+        return text_in(node).startswith(FILE)  # a default test in another file may do so
     kind = node.get("type")
     return (isinstance(kind, Scalar) and kind.text in _COMPARED) or _compares(node.get("assert"))
 
 
 def fits(matrix: Matrix, prompts: Prompts) -> bool:
-    """Whether each entry of `prompts` is one prompt, whose text can stand in a case."""
+    """Whether each entry of `prompts` is one prompt with a text, which a case can contain."""
     written = all(one.file is None or not names_code(one.file.text) for one in prompts.found)
     return written and len(prompts.found) == len(items_of(matrix.root.get(_KEY)))
 
 
 def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node) -> ListNode:
-    """The cases, each with one prompt, and with one target where not every target gets that prompt.
+    """The cases, each with one prompt, and with one target if not every target gets that prompt.
 
     Args:
-        matrix: which prompts belong where.
-        prompts: all that there are.
+        matrix: the prompts of each provider and test.
+        prompts: all prompts of the configuration.
         said: the targets, in the order of the providers.
-        cases: one for each test.
+        cases: one case for each test.
     """
     targets = items_of(said)
     taken: set[str] = set()
@@ -349,7 +349,7 @@ def _case(case: Node, prompt: Prompt, number: int, target: Node | None, taken: s
 
 
 def _new_id(wanted: str, taken: set[str]) -> str:
-    """The id, with a number where it is taken; it is, from now on."""
+    """Return the wanted id, with a number if it is taken, and add it to the taken ones."""
     numbered = (f"{wanted}-{number}" for number in count(2))
     found = next(one for one in chain([wanted], numbered) if one not in taken)
     taken.add(found)

@@ -1,4 +1,4 @@
-"""Code that a configuration names: transforms, and functions that return tests or compute variables."""
+"""Converts transforms, and calls functions that return tests or compute variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentv.user_code.blocking import ADAPTERS, call_blocking
 from agentv.user_code.guard import ForeignError
 
 CODE = "javascript:"
-"""What JavaScript begins with where an expression of ours could stand too."""
+"""Prefix that distinguishes JavaScript from an expression of agentv."""
 
 _STEPS = r"((?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
 _MEMBER = re.compile(rf"(?:output|JSON\.parse\(output\)){_STEPS};?")
@@ -26,7 +26,7 @@ _REPLY = re.compile(rf"json({_STEPS[1:-1]})?;?")
 
 
 def transform_of(node: Node, source: Source) -> Node | None:
-    """A transform by our rules; None where it has no equivalent, which is reported."""
+    """The converted transform, or None if it has no equivalent, which is reported."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         source.tell(node, "this transform is not text", "write an expression, or file.py:function")
         return None
@@ -51,7 +51,7 @@ def _function(text: str, node: Scalar, source: Source) -> Node | None:
 
 
 def response_path(node: Node, source: Source) -> dict[str, Node]:
-    """What makes the answer of the reply of a server: a path into it, an expression, or a function."""
+    """The key of a target that extracts the answer from a server's reply: a path, an expression or a function."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         source.tell(node, "this 'transformResponse' is not text", "write 'output' with a path such as $.a.b")
         return {"transformResponse": node}
@@ -69,16 +69,16 @@ _AGAIN = "convert again when the code changes"
 
 
 def names_code(text: str) -> bool:
-    """Whether a text names a file whose functions can be called."""
+    """Whether a text names a Python or JavaScript file, whose functions can be called."""
     path = text.strip().removeprefix(FILE).partition(":")[0]
     return PurePosixPath(path).suffix in (*PYTHON, *JAVASCRIPT)
 
 
 def returned_tests(node: Node, source: Source) -> Node | None:
-    """The tests that a function returns: `file://tests.py:name`, or `{path: …, config: …}`.
+    """Call the function that a test generator names: `file://tests.py:name`, or `{path: …, config: …}`.
 
     Returns:
-        A list of tests; None where the function failed, which is reported, or where nothing is called.
+        A list of tests; None if the function failed or cannot be called, which is reported.
     """
     said = node.get("path") if isinstance(node, MapNode) else node
     config = value_at(node, "config")
@@ -106,13 +106,15 @@ def returned_tests(node: Node, source: Source) -> Node | None:
 
 
 def computed_variable(key: str, said: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:
-    """A variable that a function of a file computes, empty where nothing is called; None if it failed, as reported.
+    """The value of a variable that a file's function computes, or None after reporting an error.
+
+    It is empty if functions are not called here.
 
     Args:
-        key: its name.
-        said: the file that it names.
+        key: name of the variable.
+        said: names the file.
         given: the variables of the test.
-        source: knows the prompts, for each of which the function is called.
+        source: has the prompts, for each of which the function is called.
     """
     path = said.text.strip().removeprefix(FILE)
     if not source.admits(path, said):

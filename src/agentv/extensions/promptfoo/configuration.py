@@ -1,6 +1,6 @@
-"""promptfoo's configuration as an eval file (SPEC section 2).
+"""Translates promptfoo's configuration to an eval file (SPEC section 2).
 
-Nothing is dropped silently: what has no equivalent is reported, as an error where it could change a verdict.
+Nothing is dropped silently: a key without an equivalent is reported, as an error if it could change a verdict.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ _HELD = (".yaml", ".yml", ".json", ".jsonl")
 
 
 def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
-    """What the eval file holds; the report gets what has no equivalent.
+    """The keys of the eval file. What has no equivalent is reported.
 
     Args:
-        path: of the configuration.
-        root: what it says.
-        source: of the configuration; gets warnings with its places.
+        path: path of the configuration.
+        root: its content.
+        source: reads its files, and collects diagnostics.
     """
     root = resolved(root, source)
     providers = items_of(root.get(providers_key(root)))
@@ -85,7 +85,7 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
 
 
 def _has_assertions(root: MapNode) -> bool:
-    """Whether some test may have assertions: those of other files are not looked at."""
+    """Whether some test may have assertions; a test in another file is assumed to have some."""
     given = [root.get("defaultTest"), *items_of(root.get("tests"))]
     if "scenarios" in root.items or any(isinstance(one, Scalar) for one in given):
         return True
@@ -93,9 +93,9 @@ def _has_assertions(root: MapNode) -> bool:
 
 
 def _default_prompt(root: MapNode) -> Node | None:
-    """The prompt of a configuration without `prompts`: the variable `prompt`.
+    """The prompt of a configuration without `prompts`: the variable `prompt`, or None if no test sets it.
 
-    None where no test sets it: promptfoo asks an empty text then, which is no input here.
+    promptfoo then sends an empty prompt, which is not a valid input in agentv.
     """
     given = [root.get("defaultTest"), *listed(root.get("tests"))]
     return text_node("{{ prompt }}", root.at) if any(value_at(one, "vars", "prompt") for one in given) else None
@@ -243,7 +243,7 @@ class _Converter:
         for scenario in items_of(scenarios):
             self._scenario(scenario, cases, self._source)
         if not cases.made and not self._source.uncalled:
-            # promptfoo asks every prompt once then; with an attack to generate, there is nothing that can be written
+            # promptfoo then sends every prompt once; a red-team configuration would generate its tests
             if cases.prompts.found and "redteam" not in root.items:
                 cases.take(MapNode({}, {}, root.at))
             else:
@@ -251,7 +251,7 @@ class _Converter:
         return ListNode(list(cases.made), root.at)
 
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
-        """CSV files alone: their rows are asked what the suite's `input` says."""
+        """The paths of CSV files, whose rows get the suite's `input`, if there are no other tests."""
         if cases.prompts.asked is not None:
             self._made["input"] = cases.prompts.asked
         paths: list[Node] = [
@@ -260,7 +260,7 @@ class _Converter:
         return paths[0] if len(paths) == 1 else ListNode(paths, root.at)
 
     def _unchecked_tables(self, found: Node) -> bool:
-        """Whether some CSV file has no column that says what is expected."""
+        """Whether some CSV file has no `__expected` column."""
         paths = items_of(found)
         tables = [one for one in paths if isinstance(one, Scalar) and one.text.endswith(".csv")]
         contents = [self._source.content(one) for one in tables]
@@ -290,7 +290,7 @@ class _Converter:
                 cases.take(one)
 
     def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
-        """Every test of a scenario, with each of its configurations."""
+        """Add every test of a scenario, once for each of its configurations."""
         if isinstance(node, Scalar) and node.text.startswith(FILE):
             for one in items_of(source.document(node.text, node)):
                 self._scenario(one, cases, source.inside(node.text))
@@ -308,7 +308,7 @@ class _Converter:
 
 
 def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
-    """Whether some case has no assertion: its outputs are to be looked at."""
+    """Whether some case has no assertion, so that its outputs are only shown."""
     cases = [one for one in listed(tests) if isinstance(one, MapNode)]
     if not is_empty(_shared(head)):
         cases = [one for one in cases if "skip_defaults" in one.items]
@@ -316,7 +316,7 @@ def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
 
 
 def _shared(head: Mapping[str, Node]) -> Node | None:
-    """The assertions of every case."""
+    """The assertions that `default_test` adds to every case."""
     return value_at(head.get("default_test"), "assert")
 
 

@@ -1,4 +1,4 @@
-"""The dialect of promptfoo's configurations: which files are its own, and their translation."""
+"""Recognizes promptfoo's configurations and translates them to eval files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OWN_ALONE = frozenset({"scenarios", "assertionTemplates", "redteam"})
 
 
 class Promptfoo(DocumentDialect):
-    """promptfoo's configurations."""
+    """The dialect of promptfoo's configurations."""
 
     title = "a promptfoo configuration"
 
     def refuse(self, path: Path) -> None:
-        """Refuse a configuration that is a program.
+        """Raise if the configuration is a JavaScript or TypeScript file.
 
         Raises:
             UsageError: it is one; the hint says how to export it.
@@ -36,8 +36,8 @@ class Promptfoo(DocumentDialect):
             message = f"{path} is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read"
             raise UsageError(message, f"export it after a run ({_EXPORT}), then: agentv eval promptfoo.json")
 
-    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # the keys say enough
-        """Whether a file is a configuration: by its name, else by its keys, and tests that need no id."""
+    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # the name and the keys suffice
+        """Whether a file is a configuration, by its name, or by its keys and tests without ids."""
         file = Path(path)
         if f"name:{file.name}" in SIGNS:
             return True
@@ -56,7 +56,7 @@ class Promptfoo(DocumentDialect):
         return found is not root or bool(found.items.keys() & _OWN_ALONE) or any(nameless)
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
-        """The configuration as an eval file."""
+        """The configuration translated to an eval file, or None if it is not a mapping, which is reported."""
         from agentv.extensions.promptfoo.configuration import eval_file
         from agentv.extensions.promptfoo.source import Source, mapping
 
@@ -71,7 +71,7 @@ class Promptfoo(DocumentDialect):
 
 
 def configuration_in(root: Node) -> Node:
-    """The configuration; that of a file with results, which `promptfoo export eval` and `eval -o` write, too."""
+    """The configuration in a results file (of `promptfoo export eval` or `eval -o`), or else the document itself."""
     held = root.get("config") if isinstance(root, MapNode) and "results" in root.items else None
     return held if isinstance(held, MapNode) and "prompts" in held.items else root
 

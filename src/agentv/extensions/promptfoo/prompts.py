@@ -1,4 +1,4 @@
-"""promptfoo's prompts: what every case is asked, with content blocks and pictures in messages."""
+"""Converts promptfoo's prompts, with content blocks and pictures in messages."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def picture_variables(root: MapNode) -> frozenset[str]:
-    """The variables that are picture files wherever the configuration's own tests set them."""
+    """The variables that are picture files in every test that sets them, and that assertions and options do not use."""
     given = [root.get("defaultTest"), *listed(root.get("tests"))]
     if any(isinstance(one, Scalar) for one in given) or "scenarios" in root.items:
-        return frozenset()  # tests of other files may set them to anything
+        return frozenset()  # tests in other files may set them to anything
     pictures: set[str] = set()
     others: set[str] = set()
     for test in given:
@@ -44,13 +44,13 @@ def picture_variables(root: MapNode) -> frozenset[str]:
 
 
 def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
-    """The placeholder of the picture that is all of a text; None where it is something else."""
+    """The placeholder of a picture, if the text consists of nothing else, or None."""
     found = _WHOLE.fullmatch(node.text.strip()) if isinstance(node, Scalar) else None
     return f"{{{{ {found[1]} }}}}" if found is not None and found[1] in pictures else None
 
 
 def only_in_blocks(pictures: frozenset[str], prompts: Iterable[Node]) -> frozenset[str]:
-    """Those of the variables that no prompt shows as text."""
+    """The picture variables that no prompt shows as text."""
     return pictures - {name for prompt in prompts for name in _shown_as_text(prompt)}
 
 
@@ -65,7 +65,7 @@ def _shown_as_text(node: Node) -> Iterator[str]:
     elif isinstance(node.value, str):
         for part in _PLACEHOLDER.findall(node.value):
             yield from _NAME.findall(part)
-        if "vars" in node.value:  # code reads any of them
+        if "vars" in node.value:  # code may read any name in it
             yield from _NAME.findall(node.value)
 
 
@@ -74,7 +74,7 @@ _IMAGES = frozenset({"image_url", "input_image"})
 
 
 def messages_in(node: Node, source: Source) -> Node:
-    """The messages with the blocks of their contents as ours. What has no equivalent stays, and is reported."""
+    """The messages with content blocks in our form. A block without an equivalent is kept and reported."""
     if isinstance(node, ListNode):
         return ListNode([messages_in(item, source) for item in node.items], node.at)
     content = node.get("content") if isinstance(node, MapNode) else None
@@ -99,7 +99,7 @@ def _block(node: Node, source: Source) -> Node:
 
 
 def _picture(kind: str, node: MapNode, source: Source) -> Node | None:
-    """The address of a picture, the picture itself as a data URL, or the placeholder of the variable that names it."""
+    """The URL of a picture, a data URL with its content, or the placeholder of the variable with its path."""
     if kind in _IMAGES:
         said = node.get("image_url")
         address = said.get("url") if isinstance(said, MapNode) else said
@@ -109,7 +109,7 @@ def _picture(kind: str, node: MapNode, source: Source) -> Node | None:
 
 
 def _of_bytes(node: MapNode, source: Source) -> Node | None:
-    """Anthropic's `{type: image, source: …}`, and Amazon's `{image: {format: …, source: {bytes: …}}}`."""
+    """Convert Anthropic's `{type: image, source: …}` and Amazon's `{image: {format: …, source: {bytes: …}}}`."""
     inner = node.get("image")
     given = inner.get("source") if isinstance(inner, MapNode) else node.get("source")
     if not isinstance(given, MapNode):
@@ -125,10 +125,10 @@ def _of_bytes(node: MapNode, source: Source) -> Node | None:
 
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*dump(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
-"""A value of JSON that is a variable, as Nunjucks writes it."""
+"""A JSON value that is a variable with Nunjucks' `dump` filter."""
 
 _PARTIAL = re.compile(r"(?!.*\{%\s*(?:end)?raw\s*%\})(?:\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$)", re.MULTILINE)
-"""A placeholder that is not closed on its line: promptfoo renders nothing of such a prompt."""
+"""A placeholder that is not closed on its line: promptfoo sends such a prompt without rendering it."""
 
 _KEPT = (".txt", ".md", ".j2")
 _DATA = (".json", ".yaml", ".yml")
@@ -140,9 +140,9 @@ class Prompt(Struct, frozen=True):
     """One prompt.
 
     Attributes:
-        content: a text or messages, with placeholders.
-        label: its name; None where it has none.
-        file: the path or the function that gives it, where it can stay there; a part of a file has none.
+        content: text or messages, with placeholders.
+        label: its name, if it has one.
+        file: the path or function to which the suite can refer for it; None for part of a file.
     """
 
     content: Node
@@ -151,12 +151,12 @@ class Prompt(Struct, frozen=True):
 
 
 class Prompts(Struct, frozen=True):
-    """What is asked.
+    """The prompts of a configuration.
 
     Attributes:
-        asked: the one prompt that there is, if it stands in the configuration; None where there are several, or none.
-        head: keys of the suite that say what is asked otherwise.
-        found: all of them.
+        asked: the only prompt, if it is written as `input`; None if the suite lists prompts, or if there are none.
+        head: keys of the suite that list the prompts; empty if `asked` is set.
+        found: all prompts.
     """
 
     asked: Node | None = None
@@ -167,17 +167,17 @@ class Prompts(Struct, frozen=True):
 def prompts_of(
     node: Node | None, source: Source, root: MapNode, form: Literal["inline", "listed"] | None = None
 ) -> Prompts:
-    """What `prompts` says.
+    """Convert `prompts`.
 
     Args:
         node: the value of `prompts`.
-        source: reads files, and gets what has no equivalent.
+        source: reads files, and reports what has no equivalent.
         root: the configuration.
-        form: `inline`: write the texts of files too, since tests put something around them; `listed`: under `prompts`,
-            also where there is only one.
+        form: `inline` to write a single prompt as `input` even if it is a file's text; `listed` to write it under
+            `prompts`.
     """
     every = _prompts(node, source) if node is not None else ()
-    found = tuple({_identity(one): one for one in every}.values())  # promptfoo asks none twice
+    found = tuple({_identity(one): one for one in every}.values())  # promptfoo sends no prompt twice
     if not found:
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
@@ -192,7 +192,7 @@ def prompts_of(
         if label is None:
             entries.append(content)
             continue
-        taken[label.text] += 1  # labels must be unique, as ids must be
+        taken[label.text] += 1  # labels must be unique
         if taken[label.text] > 1:
             label = text_node(f"{label.text}-{taken[label.text]}", label.at)
         entries.append(mapping(content, {"label": label, "prompt": content}))
@@ -247,7 +247,7 @@ def _names_file(node: Scalar, source: Source) -> bool:
     if not has_magic(text) or "{{" in text or " " in text:
         return False
     if source.leaves(text):
-        return bool(literal_part(text)) or climbs(text)  # `/help?` is asked, `../*.txt` is refused
+        return bool(literal_part(text)) or climbs(text)  # `/help?` is a prompt, `../*.txt` is refused
     return bool(source.matched(node))
 
 
@@ -284,7 +284,7 @@ def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> I
 
 
 def _stays(path: str, text: str, made: Node) -> bool:
-    """Whether our own reader makes the same prompt of the file."""
+    """Whether agentv reads the same prompt from the file."""
     if path.endswith(_KEPT):
         return isinstance(made, Scalar) and made.text == text
     if not path.endswith(_DATA) or not isinstance(made, ListNode):
@@ -295,7 +295,7 @@ def _stays(path: str, text: str, made: Node) -> bool:
 
 
 def _as_json(text: str, at: Place) -> Scalar:
-    """What promptfoo makes of a YAML or JSON file: its data as JSON, where it is valid."""
+    """The prompt that promptfoo reads from a YAML or JSON file: a list or mapping as JSON, else the text itself."""
     own = Report()
     found = read_yaml("", text.encode(), own).value
     if own.failed or found is None or isinstance(found, Scalar):
@@ -304,7 +304,7 @@ def _as_json(text: str, at: Place) -> Scalar:
 
 
 def content_of(node: Node, source: Source) -> Node:
-    """A prompt as an input: a text; or messages where it is written as JSON and a model is asked."""
+    """A prompt as an `input`: text, or messages if it is written as a list of them and a model is called."""
     if not isinstance(node, Scalar):
         return node
     found = None if source.asks_no_model else chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
@@ -322,7 +322,7 @@ def content_of(node: Node, source: Source) -> Node:
 
 
 def _rendered_json(data: Any) -> str:
-    """A template of JSON whose texts are rendered one by one, as promptfoo does, so that they cannot break it."""
+    """A template of JSON whose strings are rendered one by one, as in promptfoo, so that values cannot break it."""
     texts: list[str] = []
 
     def expression(value: Any) -> str:

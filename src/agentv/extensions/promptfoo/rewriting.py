@@ -1,4 +1,4 @@
-"""Parts of a configuration that are rewritten within promptfoo's own keys, before they are translated."""
+"""Rewrites parts of a configuration within promptfoo's own format, before it is translated."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from agentv.extensions.promptfoo.test_parts import is_option
 _REF = "$ref"
 _DEEPEST = 30
 _MOST = 10_000
-"""References of one configuration, those inside what they name counted each time."""
+"""Maximum number of references in a configuration; nested ones count each time they are resolved."""
 
 
 def resolved(root: MapNode, source: Source) -> MapNode:
-    """The configuration with every `$ref` replaced; one that leads nowhere stays, and is reported."""
+    """The configuration with every `$ref` replaced. One that names nothing is kept and reported."""
     if not _has_reference(root):
         return root
     count = [0]
@@ -70,7 +70,7 @@ def _resolved(node: Node, root: Node, source: Source, left: int, count: list[int
 
 
 def _named(said: Scalar, root: Node, source: Source) -> tuple[Node, Node] | None:
-    """What a reference names, and the document that it is in."""
+    """The node that a reference names, and the document that contains it, or None if there is no such node."""
     file, _, pointer = said.value.partition("#")
     document = source.document(file.removeprefix(FILE), said) if file else root
     node: Node | None = document
@@ -89,7 +89,7 @@ _PROMPTS = "prompts"
 
 
 def with_listed_prompts(root: MapNode) -> MapNode:
-    """The configuration with `prompts` as a list, which may be a mapping from files to labels."""
+    """The configuration with a list as `prompts`, in place of a mapping from files to labels."""
     said = root.get(_PROMPTS)
     if not isinstance(said, MapNode) or said.items.keys() & {"id", "raw", "label", "prompt", "file"}:
         return root
@@ -100,9 +100,9 @@ def with_listed_prompts(root: MapNode) -> MapNode:
 
 
 def with_common_prompts(root: MapNode) -> MapNode:
-    """The configuration with the prompts that every provider gets, where all get the same ones.
+    """The configuration with only the prompts that its providers name, if all name the same ones.
 
-    Otherwise the providers keep their `prompts`, which are reported later.
+    Otherwise, the providers keep their `prompts`, which are reported later.
     """
     place = providers_key(root)
     given = root.get(place)
@@ -122,7 +122,7 @@ def with_common_prompts(root: MapNode) -> MapNode:
 
 
 def prompts_of_provider(provider: Node | None) -> Node | None:
-    """The `prompts` of a provider, which may stand below its id."""
+    """The `prompts` of a provider, which may be written as `{ID: {prompts: …}}`."""
     options = _options(provider)
     return None if options is None else options.get(_PROMPTS)
 
@@ -144,7 +144,7 @@ def without_prompts(provider: Node) -> Node:
 
 
 def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
-    """The numbers of the prompts that are named; all without `prompts`, none where a name is not known."""
+    """The indexes of the named prompts: all if `prompts` is not given, none if some name is unknown."""
     if said is None:
         return frozenset(range(len(entries)))
     found: set[int] = set()
@@ -158,7 +158,7 @@ def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
 
 
 def labels_of(prompt: Node) -> list[str]:
-    """The id and the label of a prompt. Those of a file are its path and contents, and are not known here."""
+    """The label and the id of a prompt; empty for a file, whose contents are not known here."""
     if isinstance(prompt, MapNode):
         named = [prompt.get(key) for key in ("label", "display", "id")]
         return [one.text for one in named if isinstance(one, Scalar)]
@@ -166,7 +166,7 @@ def labels_of(prompt: Node) -> list[str]:
 
 
 def _names(text: str, label: str) -> bool:
-    """Whether a reference means a label: the label itself, its part before a colon, or its beginning before a `*`."""
+    """Whether a reference matches a label: the label itself, its part before a colon, or a prefix followed by `*`."""
     if text.endswith("*") and label.startswith(text[:-1]):
         return True
     return label == text or label.startswith(f"{text}:")
@@ -182,7 +182,7 @@ _MERGING = (
     "openai:o",
     "vertex:",
 )
-"""What the ids of providers begin with that merge the settings of a prompt into their own."""
+"""Prefixes of the ids of providers that merge the settings of a prompt into their own."""
 
 _PROGRAMS = ("echo", "exec:", "file://", "python:", "javascript:", "http:", "https:", "webhook:")
 
@@ -190,9 +190,9 @@ _CONFIG = "config"
 
 
 def with_prompt_settings(root: MapNode) -> MapNode:
-    """The configuration with the settings of prompts in providers, each of which gets the prompts with its settings.
+    """The configuration with settings of prompts moved to copies of its providers, each for the prompts with them.
 
-    Where some provider takes no settings from prompts, or is defined in another file, the prompts keep them.
+    The prompts keep them if some provider takes no settings from prompts, or is defined in another file.
     """
     place = providers_key(root)
     providers, prompts = items_of(root.get(place)), listed(root.get("prompts"))
@@ -208,9 +208,9 @@ def with_prompt_settings(root: MapNode) -> MapNode:
 
 
 def with_default_settings(root: MapNode) -> MapNode:
-    """The configuration with the settings of models among `defaultTest.options` in the `config` of its providers.
+    """The configuration with settings of models moved from `defaultTest.options` to the `config` of its providers.
 
-    promptfoo merges them into the settings of every call. They stay where some provider may not take them so.
+    promptfoo merges them into the settings of every call. They are not moved if some provider may not take them.
     """
     place = providers_key(root)
     providers, default = items_of(root.get(place)), root.get("defaultTest")
@@ -231,7 +231,7 @@ def with_default_settings(root: MapNode) -> MapNode:
 
 
 def is_program(provider: Node) -> bool:
-    """Whether a provider is an echo, a command or a file, which takes no settings of models."""
+    """Whether a provider is an echo, a program or an HTTP server, which takes no settings of models."""
     text = identity_of(provider)
     return text.startswith(_PROGRAMS) and not text.endswith(DOCUMENTS)
 
@@ -241,7 +241,7 @@ def _merges(provider: Node) -> bool:
 
 
 def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> list[Node]:
-    """The provider once for its prompts without settings, and once for each that has some."""
+    """Copies of the provider: one for its prompts without settings, and one for each prompt that has settings."""
     mine = sorted(matched_prompts(prompts_of_provider(provider), prompts))
     if len(prompts) == 1:
         return [_merged(provider, settings[0], {})]
@@ -260,7 +260,7 @@ def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> l
 
 
 def _merged(provider: Node, settings: Node | None, own: Mapping[str, Node]) -> Node:
-    """The provider with the settings of a prompt, which win over its own, and with other keys."""
+    """The provider with the settings of a prompt, which override its own, and with further keys."""
     items: dict[str, Node] = dict(provider.items) if isinstance(provider, MapNode) else {"id": provider}
     given = items.get(_CONFIG)
     if isinstance(settings, MapNode):
@@ -270,9 +270,9 @@ def _merged(provider: Node, settings: Node | None, own: Mapping[str, Node]) -> N
 
 
 def with_moved_transforms(root: MapNode) -> MapNode:
-    """The configuration with the transform of its one provider under `defaultTest.options`.
+    """The configuration with the transform of its only provider moved to `defaultTest.options`.
 
-    One that a test replaces stays: promptfoo applies both.
+    It is not moved if a test has a transform too: promptfoo applies both.
     """
     key = providers_key(root)
     given = root.get(key)
@@ -294,9 +294,9 @@ _KIND = "embedding"
 
 
 def with_named_embedder(root: MapNode) -> MapNode:
-    """The configuration with `defaultTest.options.provider.embedding` in every assertion that compares embeddings.
+    """The configuration with `defaultTest.options.provider.embedding` moved to the assertions that compare embeddings.
 
-    Where tests stand in files, it stays: their assertions are not seen here.
+    It is not moved if some tests are in other files, whose assertions are not read here.
     """
     default, tests = root.get("defaultTest"), root.get("tests")
     given = listed(tests)
@@ -318,7 +318,7 @@ def with_named_embedder(root: MapNode) -> MapNode:
 
 
 def _with_embedder(node: Node, embedder: Node) -> Node:
-    """A test or a set, with the embedder in its assertions that name none."""
+    """A test or an assert-set, with the embedder in each `similar` assertion that has no provider."""
     entries = value_at(node, "assert")
     if not isinstance(node, MapNode) or not isinstance(entries, ListNode):
         return node

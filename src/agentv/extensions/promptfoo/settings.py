@@ -1,4 +1,4 @@
-"""Settings of promptfoo's providers by our names, and calls of tools, which are the output that its assertions get."""
+"""Converts settings of promptfoo's providers, and its assertions on tool calls, which are the output there."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _SAGEMAKER_UNUSED = frozenset({"modelType", "responseFormat", "contentType", "ac
 
 
 def own_form(identity: str, settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node] | None:
-    """A server with a form of request of its own; None for other providers.
+    """The target for a server with its own request format, or None for other providers.
 
     Args:
         identity: the provider's id.
         settings: its `config`.
-        source: gets what promptfoo does not read.
+        source: reports settings that promptfoo ignores.
         at: the provider.
     """
     if identity == "llama" or identity.startswith("llama:"):
@@ -58,7 +58,7 @@ def own_form(identity: str, settings: Mapping[str, Node], source: Source, at: No
 
 
 def _llama_server(settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node]:
-    """A server of llama.cpp, which completes a text."""
+    """A target for the completions of a llama.cpp server."""
     body: dict[str, Node] = {"prompt": text_node("{{ prompt }}", at.at), "n_predict": number_node(_TOKENS, at.at)}
     for key, item in settings.items():
         if key in _SAMPLING:
@@ -71,7 +71,7 @@ def _llama_server(settings: Mapping[str, Node], source: Source, at: Node) -> dic
 
 
 def _sagemaker_endpoint(identity: str, settings: Mapping[str, Node], at: Node) -> dict[str, Node] | None:
-    """An endpoint of Amazon SageMaker that LiteLLM asks in the same form; None for all others."""
+    """A target for an Amazon SageMaker endpoint that LiteLLM calls in promptfoo's format, or None for others."""
     start = next((one for one in SAGEMAKER if identity.startswith(one)), None)
     if start is None or not settings.keys() <= {"region", *_SAGEMAKER, *_SAGEMAKER_UNUSED} or not _is_text(settings):
         return None
@@ -84,7 +84,7 @@ def _sagemaker_endpoint(identity: str, settings: Mapping[str, Node], at: Node) -
 
 
 def _is_text(settings: Mapping[str, Node]) -> bool:
-    """Whether the answer is the generated text, in the forms that LiteLLM reads, and nothing has another type."""
+    """Whether the endpoint takes and returns JSON, with the generated text where LiteLLM reads it."""
     form = settings.get("responseFormat")
     types = [settings[key] for key in ("contentType", "acceptType") if key in settings]
     is_json = all(text_in(one) == "application/json" for one in types)
@@ -92,21 +92,21 @@ def _is_text(settings: Mapping[str, Node]) -> bool:
 
 
 _NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})
-"""Settings that hold others."""
+"""Settings that contain other settings."""
 
 _TOGETHER = frozenset({"extra", "headers"})
-"""Settings of ours that several of theirs become."""
+"""Our settings that combine several of promptfoo's."""
 
 _THINKING = "showThinking"
 
 
 def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Place]) -> dict[str, Node]:
-    """The settings of a model by our names, where ours is not given too. What has no equivalent stays as it is.
+    """The settings of a model under our names, unless ours is given too. Settings without an equivalent are kept.
 
     Args:
         settings: the `config` of a provider.
-        source: gets what is left out.
-        keys: where they stand.
+        source: reads files, and reports what is omitted.
+        keys: positions of the keys.
     """
     made: dict[str, Node] = {}
     flat: dict[str, Node] = {}
@@ -136,7 +136,7 @@ def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Pl
 
 
 def _add(made: dict[str, Node], key: str, item: Node, taken: Collection[str]) -> None:
-    """Add a setting under our name, or under theirs where ours is taken; mappings of several are put together."""
+    """Add a setting under our name, or under promptfoo's if ours is taken; merge `extra` and `headers`."""
     special = _SPECIAL.get(key)
     found = special(item) if special is not None else None
     for ours, written in ({SETTINGS.get(key, key): item} if found is None else found).items():
@@ -149,7 +149,7 @@ def _add(made: dict[str, Node], key: str, item: Node, taken: Collection[str]) ->
 
 
 def from_file(item: Node, source: Source) -> Node:
-    """What a setting says, or the file that it names."""
+    """The value of a setting, or the content of the file that it names."""
     if not isinstance(item, Scalar) or not item.text.startswith(FILE) or source.is_code(item.text):
         return item
     if item.text.endswith((".json", ".yaml", ".yml")):
@@ -158,7 +158,7 @@ def from_file(item: Node, source: Source) -> Node:
 
 
 def _note_thinking(item: Node, source: Source, at: Place) -> None:
-    """Thinking is never part of an answer here; it is in promptfoo, unless this is false."""
+    """Report that only promptfoo includes the model's thinking in the answer, unless the setting is false."""
     message = "promptfoo puts the model's thinking into the answer; agentv does not"
     if isinstance(item, Scalar) and item.value is False:
         return
@@ -180,7 +180,7 @@ def _host(item: Node) -> dict[str, Node] | None:
 
 
 def _schema(item: Node) -> dict[str, Node] | None:
-    """`{type: text}` is what every API does unasked."""
+    """Omit `{type: text}`, the default of every API."""
     kind = value_at(item, "type")
     if text_in(kind) == "text":
         return {}
@@ -188,7 +188,7 @@ def _schema(item: Node) -> dict[str, Node] | None:
 
 
 def _output_format(item: Node) -> dict[str, Node] | None:
-    """Anthropic's `{type: json_schema, schema: …}`."""
+    """Convert Anthropic's `{type: json_schema, schema: …}`."""
     schema, kind = value_at(item, "schema"), text_in(value_at(item, "type"))
     return {"response_format": schema} if schema is not None and kind == "json_schema" else None
 
@@ -200,7 +200,7 @@ def _mime(item: Node) -> dict[str, Node] | None:
 
 
 def _instruction(item: Node) -> dict[str, Node] | None:
-    """Google's `{parts: [{text: …}]}` as a text."""
+    """Convert Google's `{parts: [{text: …}]}` to text."""
     parts = items_of(value_at(item, "parts"))
     texts = [value_at(one, "text") for one in parts]
     shown = [one.text for one in texts if isinstance(one, Scalar)]
@@ -239,15 +239,15 @@ _SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
     "parallel_tool_calls": lambda item: {"extra": mapping(item, {"parallel_tool_calls": item})},
     "verbosity": lambda item: {"extra": mapping(item, {"verbosity": item})},
 }
-"""Settings whose name or value is another here → what they become; None where the value has another form."""
+"""Setting whose name or value differs here → its conversion, which returns None for an unknown form."""
 
 
 _CHOICES: Mapping[str, str] = {"any": "required", "auto": "auto", "none": "none", "required": "required"}
-"""What models may choose, by Amazon's and Google's words → by ours."""
+"""Values of `tool_choice`: Amazon's and Google's, in lower case → ours."""
 
 
 def with_tools(settings: Mapping[str, Node]) -> dict[str, Node]:
-    """The settings with `tools` and `tool_choice` by our names; a form that is not known stays as it is."""
+    """The settings with `tools` and `tool_choice` in our form; unknown forms are kept."""
     made = dict(settings)
     form = made.get("toolConfig")
     if isinstance(form, MapNode) and form.items.keys() <= {"tools", "toolChoice", "functionCallingConfig"}:
@@ -265,7 +265,7 @@ def with_tools(settings: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def _choice(node: Node) -> Node | None:
-    """`auto`, `{auto: {}}`, `{tool: {name: …}}` or `{mode: AUTO}` as ours; None where it says something else."""
+    """Our form of `auto`, `{auto: {}}`, `{tool: {name: …}}` or `{mode: AUTO}`; None for any other form."""
     if isinstance(node, MapNode) and node.items.keys() == {"mode"}:
         node = node.items["mode"]
     if isinstance(node, MapNode) and len(node.items) == 1:
@@ -279,7 +279,7 @@ def _choice(node: Node) -> Node | None:
 
 
 def _tools(node: Node) -> Iterator[Node]:
-    """The functions that one entry declares; an entry of another form stays."""
+    """Yield the functions that an entry of `tools` declares, or the entry itself if its form is unknown."""
     if not isinstance(node, MapNode):
         yield node
         return
@@ -302,7 +302,7 @@ def _function(declared: MapNode, node: Node) -> Node:
 
 
 def _lower_types(node: Node) -> Node:
-    """A JSON Schema with the names of types as JSON Schema spells them; Google writes `OBJECT`."""
+    """A JSON Schema with the names of its types in lower case; Google writes `OBJECT`."""
     if isinstance(node, ListNode):
         return ListNode([_lower_types(item) for item in node.items], node.at)
     if not isinstance(node, MapNode):
@@ -336,11 +336,11 @@ _CHECKS: Mapping[str, tuple[str, str]] = {
     "is-valid-openai-function-call": ("functions", _CALL),
     "is-valid-openai-tools-call": ("tools", _CALLS),
 }
-"""Type of assertion → where a provider declares what may be called, and what makes the calls of the output."""
+"""Type of assertion → setting that declares the functions, and code that extracts the calls from the output."""
 
 
 def with_calls_as_output(made: dict[str, Node]) -> dict[str, Node]:
-    """The target; where its model has tools, its calls are the answer, as in promptfoo."""
+    """The target. If its model has tools, tool calls are the output, as in promptfoo."""
     said, extra = made.get("provider"), made.get("extra")
     calls = "tools" in made or (isinstance(extra, MapNode) and "functions" in extra.items)
     chat = isinstance(said, Scalar) and said.text.partition(":")[0] in CHAT_COMPLETIONS and "api" not in made
@@ -348,7 +348,7 @@ def with_calls_as_output(made: dict[str, Node]) -> dict[str, Node]:
 
 
 def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
-    """What all providers that declare something declare as `tools` and as `functions`, where they agree."""
+    """The `tools` and the `functions` that providers declare, if all that declare some agree."""
     configs = [value_at(one, "config") for one in items_of(root.get(providers_key(root)))]
     made: dict[str, Node] = {}
     for key in ("tools", "functions"):
@@ -360,10 +360,10 @@ def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
 
 
 def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node] | None:
-    """The keys of an assertion that checks the calls by a JSON Schema; None where that is not possible."""
+    """The keys of an assertion that checks calls with a JSON Schema, or None if that is not possible."""
     key, transform = _CHECKS.get(kind.text, ("", ""))
     declared = source.declared_calls.get(key)
-    # a tool of another kind, such as a server of tools, declares no function
+    # a tool of another kind, such as an MCP server, declares no function
     functions = [value_at(one, "function") if key == "tools" else one for one in listed(declared)]
     called = [one for one in functions if isinstance(one, MapNode) and {"name", "parameters"} <= one.items.keys()]
     schemas = [_call_schema(one, node.at) for one in called]

@@ -1,4 +1,4 @@
-"""Files and templates of a promptfoo configuration, read with positions."""
+"""Reads the files of a promptfoo configuration with positions, and gets values out of its nodes."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
 
 
 class Source(Struct, frozen=True):
-    """The configuration as it is read.
+    """Reads the files of a configuration, and holds facts about it that its parts need.
 
     Attributes:
-        directory: of the configuration; where its paths begin.
-        reading: reads files, and gets what has no equivalent.
-        calls: functions that return tests are called; else they are only looked for.
-        within: the files that are being read, each of which names the next one.
-        pictures: variables that are picture files, and that prompts show in blocks of their own.
-        declared_calls: what the providers declare as `tools` and as `functions`.
-        only_shown: no test has an assertion, so that what an answer holds changes no verdict.
-        asks_no_model: every provider is a program or an echo, which settings of models do not reach.
-        asks_programs: some provider is one.
+        directory: directory of the configuration, to which its paths are relative.
+        reading: reads files, and collects diagnostics.
+        calls: whether functions that return tests are called; otherwise, only their files are checked to exist.
+        pictures: variables that are picture files, which prompts show only in image blocks.
+        declared_calls: `tools` and `functions`, if the providers that declare them agree.
+        only_shown: no test has an assertion, so the content of an answer changes no verdict.
+        asks_no_model: every provider is a program or an echo, which ignores settings of models.
+        asks_programs: some provider is a program or an echo.
+        within: the files being read, each of which names the next one.
         asked: the texts of the prompts, which functions that compute variables get.
-        uncalled: functions that return tests and were not called.
+        uncalled: references to functions that return tests and were not called.
     """
 
     directory: Path
@@ -61,24 +61,24 @@ class Source(Struct, frozen=True):
 
     @property
     def report(self) -> Report:
-        """Gets what is wrong."""
+        """The report to which diagnostics are added."""
         return self.reading.report
 
     @property
     def boundary(self) -> Boundary:
-        """What may be read."""
+        """The boundary outside which no file is read."""
         return self.reading.places.boundary or Boundary("", is_open=True)
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
-        """Something that has no equivalent and could change a verdict, at its place."""
+        """Report, as an error, something that has no equivalent and could change a verdict."""
         self.report.error(NO_EQUIVALENT, at, message, hint=hint)
 
     def note(self, at: Node | Place, message: str, hint: str | None = None) -> None:
-        """Something that was left out and cannot change a verdict, at its place."""
+        """Report, as a remark, something that was omitted and cannot change a verdict."""
         self.report.remark(NO_EQUIVALENT, at, message, hint)
 
     def unread(self, key: str, at: Place, what: str, known: Iterable[str]) -> None:
-        """A key that promptfoo does not read either: warned of where it is probably a misspelt one of `known`."""
+        """Report a key that promptfoo ignores, as a warning if it looks like a misspelling of a known one."""
         message = f"'{key}'{what} is omitted: promptfoo does not read it"
         if meant := did_you_mean(key, known):
             self.report.warning(NO_EQUIVALENT, at, message, hint=meant)
@@ -86,11 +86,11 @@ class Source(Struct, frozen=True):
             self.note(at, message)
 
     def is_code(self, text: str) -> bool:
-        """Whether a text names a program."""
+        """Whether a text is a `file://` reference to a program."""
         return text.startswith(FILE) and text.removeprefix(FILE).split(":")[0].endswith(_CODE)
 
     def content(self, node: Scalar) -> Scalar | None:
-        """The text of the file that a `file://` names; None where it has none, which is reported."""
+        """The text of the file that a `file://` names, or None if it cannot be read, which is reported."""
         path = self._path(node.text)
         if not self._admits(path, node):
             return None
@@ -102,7 +102,7 @@ class Source(Struct, frozen=True):
         return text_node(text, node.at if self.boundary.holds(str(path)) else Span.start_of(str(path)))
 
     def matched(self, node: Scalar) -> list[str] | None:
-        """The paths that a pattern means, sorted; None where it leads out of the repository, which is reported."""
+        """The paths that match a pattern, sorted, or None if it points outside the repository, which is reported."""
         pattern = node.text.strip().removeprefix(FILE)
         if self.leaves(pattern):
             self.report.error(OUTSIDE, node, f"'{pattern}' points outside the repository", hint=ALLOW)
@@ -110,13 +110,13 @@ class Source(Struct, frozen=True):
         return sorted(glob(pattern, root_dir=self.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
 
     def leaves(self, pattern: str) -> bool:
-        """Whether a pattern leads out of what may be read."""
+        """Whether a pattern points outside the files that may be read."""
         start = self._path(f"/{literal_part(pattern)}" if pattern.startswith("/") else literal_part(pattern))
         outside = climbs(pattern.lstrip("/")) and not self.boundary.admits(os.sep)
         return outside or not self.boundary.admits(str(start))
 
     def admits(self, written: str, at: Node) -> bool:
-        """Whether a file is there and may be read; where not, that is reported."""
+        """Whether a file exists and may be read. Reports why not."""
         path = self._path(written)
         if self._admits(path, at) and not is_file(str(path)):
             self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
@@ -126,14 +126,14 @@ class Source(Struct, frozen=True):
         return Path(os.path.normpath(self.directory / written.removeprefix(FILE)))
 
     def _admits(self, path: Path, at: Node) -> bool:
-        """Whether a file may be read; where it may not, that is reported."""
+        """Whether a file may be read. Reports it if not."""
         if self.boundary.admits(str(path)):
             return True
         self.report.error(OUTSIDE, at, f"cannot read {shown(str(path))}: {REASON}", hint=ALLOW)
         return False
 
     def document(self, written: str, at: Node) -> Node | None:
-        """A YAML, JSON or JSON Lines file as nodes; what is wrong with it is reported."""
+        """The content of a YAML, JSON or JSON Lines file, or None if it cannot be read. Errors are reported."""
         path = self._path(written)
         if not self._admits(path, at):
             return None
@@ -150,12 +150,12 @@ class Source(Struct, frozen=True):
         return read_yaml(str(path), self.reading.reader.read(str(path)), self.report).value  # JSON is YAML
 
     def inside(self, written: str) -> Source:
-        """The source for what stands in a file, which may not name that file again."""
+        """The source for the content of a file, which must not name that file again."""
         return replace(self, within=(*self.within, str(self._path(written))))
 
 
 def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
-    """A mapping that is made of another node, and stands where that does."""
+    """A mapping with these items at the position of another node, whose keys keep their positions."""
     keys = node.keys if isinstance(node, MapNode) else {}
     return MapNode(dict(items), {key: keys.get(key, node.at) for key in items}, node.at)
 
@@ -166,61 +166,61 @@ def without(node: Node, *names: str) -> MapNode:
 
 
 def providers_key(root: MapNode) -> str:
-    """The key of the providers, which has two names."""
+    """The key of the providers: `providers` or `targets`."""
     return "providers" if "providers" in root.items else "targets"
 
 
 def items_of(node: Node | None) -> list[Node]:
-    """The items of a list, or a value alone."""
+    """The items of a list, or a list of the single value; empty for None."""
     return node.items if isinstance(node, ListNode) else [] if node is None else [node]
 
 
 def value_at(node: Node | None, *keys: str) -> Node | None:
-    """The value at the end of a path of keys; None where a step is no mapping, or lacks its key."""
+    """The value at the end of a path of keys, or None if some step is not a mapping with the key."""
     for key in keys:
         node = node.get(key) if isinstance(node, MapNode) else None
     return node
 
 
 def held(node: Node | None) -> Mapping[str, Node]:
-    """The items of a mapping; none of anything else."""
+    """The items of a mapping; empty for any other node."""
     return node.items if isinstance(node, MapNode) else {}
 
 
 def listed(node: Node | None) -> list[Node]:
-    """The items of a list; none of anything else."""
+    """The items of a list; empty for any other node."""
     return node.items if isinstance(node, ListNode) else []
 
 
 def text_in(node: Node | None) -> str:
-    """The text of a scalar; empty for anything else."""
+    """The text of a scalar; empty for any other node."""
     return node.text if isinstance(node, Scalar) else ""
 
 
 def identity_of(provider: Node | None) -> str:
-    """The id of a provider, which may be all that is written."""
+    """The id of a provider, which is written as a mapping or as the id alone."""
     return text_in(provider.get("id") if isinstance(provider, MapNode) else provider)
 
 
 def ordered(items: Mapping[str, Node]) -> dict[str, Node]:
-    """The keys in the order in which people read them."""
+    """The items in the order in which an eval file lists its keys."""
     known = {key: items[key] for key in ORDER if key in items}
     return {**known, **items}
 
 
 def text_node(text: str, at: Place) -> Scalar:
-    """A text that stands for another one."""
+    """A scalar node with this text."""
     return Scalar(text, text, at)
 
 
 def number_node(value: float, at: Place) -> Scalar:
-    """A number that nobody wrote."""
+    """A scalar node with this number, as an integer if it is one."""
     number = int(value) if value == int(value) else value
     return Scalar(number, str(number), at)
 
 
 def chat(text: str, at: Place) -> Node | None:
-    """The messages that a prompt written as JSON or YAML holds; None where it is a text."""
+    """The messages of a prompt that is a list of them in JSON or YAML, or None if it is plain text."""
     if not text.lstrip().startswith(("[", "- role:")):
         return None
     own = Report()
@@ -233,7 +233,7 @@ def chat(text: str, at: Place) -> Node | None:
 
 
 def whole_number(node: Node) -> Node:
-    """A number that JavaScript shows without a fraction, as it shows it: 1.0 is `1` there."""
+    """The node, with a float such as 1.0 replaced by the integer, which is how JavaScript prints it."""
     if not isinstance(node, Scalar) or not isinstance(node.value, float) or abs(node.value) > _LARGEST:
         return node
     return number_node(node.value, node.at) if node.value.is_integer() else node

@@ -1,4 +1,4 @@
-"""promptfoo's words and providers and ours, as data.
+"""Tables of promptfoo's names, with agentv's or with hints.
 
 Source: promptfoo's documentation (configuration reference, deterministic and model-graded metrics, providers), and the
 base URLs that each service documents for OpenAI's API.
@@ -23,7 +23,7 @@ _TRAJECTORY = frozenset(
 _CALLS = frozenset({"cost", "finish-reason", "latency", "select-best", "skill-used"})
 
 SAME = _TEXT | _CONTAINS | _CONTAINS_FORM | _IS | _MEASURED | _OF_CONTEXT | GRADED | _TRAJECTORY | _CALLS
-"""Types of the same name and meaning."""
+"""Types of assertions with the same name and meaning in both tools."""
 
 RENAMED: Mapping[str, str] = {
     "g-eval": "llm-rubric",
@@ -55,28 +55,28 @@ ABSENT: Mapping[str, str] = {
     "trace-span-count": "check the steps with tool-trajectory or execution-metrics",
     "trace-span-duration": "limit the time with latency or execution-metrics",
 }
-"""Type that agentv has not → what to do instead."""
+"""Type that agentv does not have → what to do instead."""
 
 OWN_THRESHOLD = _MEASURED | _OF_CONTEXT | {"assert-set", "cost", "latency"}
-"""Types with a threshold of their own; of all others, it is the score that the grade must reach."""
+"""Types with their own `threshold`. For graded types, promptfoo's threshold is the minimum score."""
 
 SCORED = OWN_THRESHOLD - {"assert-set", "cost", "latency", "levenshtein"}
-"""Those of them that count a score between 0 and 1 in promptfoo."""
+"""Types with their own threshold that count as a score between 0 and 1 in promptfoo."""
 
 THRESHOLDS: Mapping[str, float] = dict.fromkeys(_OF_CONTEXT, 0.5)
-"""Thresholds of theirs that are others than ours, where an assertion gives none."""
+"""Default thresholds of promptfoo that differ from ours."""
 
 MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
-"""Type that names how embeddings are compared → our `measure`."""
+"""Type that selects how embeddings are compared → our `measure`."""
 
 USED = frozenset({"skill-used", "trajectory:tool-used"})
-"""Types that look for names among those that were used."""
+"""Types that check which skills or tools were used."""
 
 SCHEMAS = frozenset({"contains-json", "is-json"})
 """Types whose value is a JSON Schema or the path of one."""
 
 ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight": "weight", "metric": "name"}
-"""Keys of an assertion that need no thought: theirs → ours."""
+"""Keys of an assertion that are only renamed: promptfoo's → ours."""
 
 CONFIGURED = frozenset({"javascript", "python", "webhook"})
 """Types, by our names, that take `config`."""
@@ -88,13 +88,13 @@ RUBRICS = frozenset({"llm-rubric"})
 """Types, by our names, that take a judge prompt of their own."""
 
 EMPTY_MARK = 0.000001
-"""The least score that passes where any score above 0 does."""
+"""Threshold of code that passes with any score above 0."""
 
 UNREAD: Mapping[str, str] = {
     "disableConversationVar": "agentv has no variable '_conversation'",
     "runSerially": "cases do not depend on their order",
 }
-"""Options of a test that change no verdict → why they are left out."""
+"""Options of a test that change no verdict → why they are omitted."""
 
 OPTIONS_INSTEAD: Mapping[str, str] = {
     "factuality": "set 'scores' on the assertion: subset, superset, equal, disagree, differ",
@@ -103,7 +103,7 @@ OPTIONS_INSTEAD: Mapping[str, str] = {
     "storeOutputAs": "a case cannot use the answers of other cases; write both questions as 'turns' of one case",
     "transformVars": "write the resulting variables under 'vars'",
 }
-"""Options of a test that stay → what to do instead."""
+"""Options of a test that have no equivalent → what to do instead."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
     "$schema": "write '# yaml-language-server: $schema=…' with the output of 'agentv schema'",
@@ -115,7 +115,7 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "writeLatestResults": "a run writes its results to its own directory",
     "derivedMetrics": "compute them from the rows in the run's index.jsonl",
 }
-"""Keys that change no verdict, and are left out → what to do instead."""
+"""Keys that change no verdict and are omitted → what to do instead; omitted silently if it is empty."""
 
 REFUSED: Mapping[str, str] = {
     "assertScoringFunction": "set weights of assertions, or grade the answer in an assertion of type python",
@@ -129,7 +129,7 @@ REFUSED: Mapping[str, str] = {
     "plugins": "agentv does not generate attacks; write them as cases",
     "strategies": "agentv does not generate attacks; write them as cases",
 }
-"""Keys that promptfoo reads and that stay, so that nothing runs before they are looked at → what to do instead."""
+"""Keys that may change a verdict and have no equivalent, which is an error → what to do instead."""
 
 RUN_WITHOUT_EFFECT: Mapping[str, str] = {
     "cache": "agentv reuses answers only with --cache",
@@ -150,10 +150,10 @@ RUN_WITHOUT_EFFECT: Mapping[str, str] = {
     "watch": "use --watch",
     "write": "every run is kept",
 }
-"""Keys of `evaluateOptions` and `commandLineOptions` that change no verdict, and are left out → what to do instead."""
+"""Keys of `evaluateOptions` and `commandLineOptions` that change no verdict and are omitted → what to do instead."""
 
 LANGUAGE: Mapping[str, str] = {"template": "nunjucks", "missing_vars": "empty", "regex": "javascript"}
-"""Keys of every translated suite, with `trim: false`: how promptfoo reads templates, patterns and texts."""
+"""Keys of every translated suite, besides `trim: false`, that select promptfoo's rules for templates and patterns."""
 
 _ORDER_OF_SUITE = (
     "name",
@@ -169,7 +169,7 @@ _ORDER_OF_SUITE = (
 )
 _ORDER_OF_CASES = ("env", "prompts", "input", "default_test", "id", "vars", "expand", "assert")
 ORDER = (*_ORDER_OF_SUITE, "show_only", "threshold", *_ORDER_OF_CASES)
-"""In which order people read the keys of an eval file and of its cases; the others stand behind."""
+"""Order of the keys in an eval file and in its cases; other keys follow."""
 
 
 _NAMES = ("cohere", "deepseek", "fireworks", "groq", "litellm", "mistral", "openrouter", "perplexity", "vertex", "xai")
@@ -200,7 +200,7 @@ PROVIDERS: Mapping[str, str] = {
     "palm:": "gemini:",
     "togetherai:": "together:",
 }
-"""What a provider's id begins with → what ours does; the first that fits."""
+"""Prefix of a provider's id → prefix of ours. The first match applies."""
 
 OTHER_APIS = (
     "anthropic:claude-agent-sdk",
@@ -231,7 +231,7 @@ OTHER_APIS = (
     "xai:image:",
     "xai:responses:",
 )
-"""What ids begin with that look like those of models, and mean another API than a model's answers."""
+"""Prefixes of ids that look like those of models, but use another API."""
 
 SERVERS: Mapping[str, tuple[str, str]] = {
     "cerebras:": ("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
@@ -242,13 +242,13 @@ SERVERS: Mapping[str, tuple[str, str]] = {
     "nscale:": ("https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"),
     "truefoundry:": ("https://llm-gateway.truefoundry.com", "TRUEFOUNDRY_API_KEY"),
 }
-"""What the id of a service that speaks OpenAI's API begins with → its base URL, and the variable with its key."""
+"""Prefix of the ids of a service with OpenAI's API → its base URL, and the variable with its key."""
 
 SAGEMAKER = ("sagemaker:huggingface:", "sagemaker:jumpstart:")
-"""What the ids of endpoints of Amazon SageMaker begin with that take a text as `inputs`, as LiteLLM sends it."""
+"""Prefixes of the ids of Amazon SageMaker endpoints that take text as `inputs`, as LiteLLM sends it."""
 
 NOT_CHAT = ("completion:", "embedding:", "embeddings:", "image:", "moderation:", "responses:", "speech:", "tts:")
-"""What follows the name of such a service where another API than chat completions is meant."""
+"""What follows the prefix of a server in an id that uses another API than chat completions."""
 
 LOCAL_SERVERS: Mapping[str, str] = {
     "docker:": "{{ env.DOCKER_MODEL_RUNNER_BASE_URL | default('http://localhost:12434') }}/engines/v1",
@@ -256,14 +256,14 @@ LOCAL_SERVERS: Mapping[str, str] = {
     "localai:chat:": "http://localhost:8080/v1",
     "vllm:": "http://localhost:8000/v1",
 }
-"""The same for servers on this machine, which need no key."""
+"""Prefix of the ids of a local server with OpenAI's API, which needs no key → its base URL."""
 
 RESPONSES: Mapping[str, str] = {
     "azure:responses:": "azure:",
     "azureopenai:responses:": "azure:",
     "openai:responses:": "openai:",
 }
-"""The ids of those that mean the responses API."""
+"""Prefix of an id that uses the Responses API → prefix of ours."""
 
 EMBEDDERS: Mapping[str, str] = {
     "azure:embedding:": "azure:",
@@ -282,10 +282,10 @@ EMBEDDERS: Mapping[str, str] = {
     "openai:embedding:": "openai:",
     "openai:embeddings:": "openai:",
 }
-"""What the id of a provider of embeddings begins with → what ours does."""
+"""Prefix of the id of an embedding provider → prefix of ours."""
 
 ALIKE = frozenset({"echo"})
-"""Providers of the same name."""
+"""Providers with the same name in both tools."""
 
 AGENTS: Mapping[str, str] = {
     "anthropic:claude-agent-sdk": "claude",
@@ -295,7 +295,7 @@ AGENTS: Mapping[str, str] = {
     "openai:codex-app-server": "codex",
     "opencode": "opencode",
 }
-"""Providers that run a coding agent → its name here."""
+"""Prefix of the ids of providers that run a coding agent → our name of the agent."""
 
 AGENT_KEYS: Mapping[str, str] = {
     **dict.fromkeys(("apiKey", "api_key"), "api_key"),
@@ -305,18 +305,18 @@ AGENT_KEYS: Mapping[str, str] = {
     "model_reasoning_effort": "reasoning_effort",
     "working_dir": "cwd",
 }
-"""Settings of coding agents → ours."""
+"""Settings of coding agents: promptfoo's → ours."""
 
 PERMISSIONS: Mapping[str, Mapping[str, frozenset[str]]] = {
     "claude": {"permission_mode": frozenset({"acceptEdits", "bypassPermissions"})},
     "codex": {"sandbox_mode": frozenset({"", "workspace-write", "danger-full-access"})},
 }
-"""Coding agent → the setting that lets it change files, with the values that do; the empty one: without it, it may."""
+"""Coding agent → the setting that lets it change files, with the values that do; empty if it may by default."""
 
 PYTHON = (".py",)
 JAVASCRIPT = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts")
 DOCUMENTS = (".yaml", ".yml", ".json")
-"""Suffixes of files that a `file://` provider names."""
+"""Suffixes of files with providers, which `file://` may name."""
 
 CHAT_COMPLETIONS = frozenset(
     {
@@ -334,7 +334,7 @@ CHAT_COMPLETIONS = frozenset(
         "xai",
     }
 )
-"""Providers, by our names, whose calls of tools have OpenAI's form in promptfoo."""
+"""Providers, by our names, whose tool calls have OpenAI's form in promptfoo."""
 
 SENT: Mapping[str, frozenset[str]] = {
     "openai": frozenset({"metadata", "service_tier", "store", "user"}),
@@ -351,7 +351,7 @@ SENT: Mapping[str, frozenset[str]] = {
     ),
     "xai": frozenset({"search_parameters"}),
 }
-"""Provider, by our name → settings that promptfoo sends as they are, and that only `extra` can hold here."""
+"""Provider, by our name → settings that promptfoo sends unchanged, and that only `extra` can contain here."""
 
 UNUSED_SETTINGS: Mapping[str, str] = {
     "apiKeyRequired": "a server on this machine needs no key",

@@ -1,4 +1,4 @@
-"""promptfoo's providers as targets."""
+"""Converts promptfoo's providers to targets."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ _KNOWN = frozenset({"id", "label", "config", "prompts", "transform", "delay", "e
 
 
 class _Provider(Struct, frozen=True):
-    """One provider as it was written.
+    """A provider of the configuration.
 
     Attributes:
         identity: its id, such as `openai:chat:gpt-5`.
         config: its settings.
-        node: stands for all of it.
-        source: gets what has no equivalent.
+        node: all of it.
+        source: reports what has no equivalent.
     """
 
     identity: str
@@ -77,26 +77,26 @@ class _Provider(Struct, frozen=True):
 
     @property
     def settings(self) -> dict[str, Node]:
-        """What stands under `config`."""
+        """The settings under `config`."""
         return dict(self.config.items) if self.config is not None else {}
 
     def model_settings(self) -> dict[str, Node]:
-        """The same by our names."""
+        """The settings of a model under our names."""
         return of_model(self.settings, self.source, self.config.keys) if self.config is not None else {}
 
     def text(self, text: str) -> Scalar:
-        """A text that stands where the provider does."""
+        """A text node at the position of the provider."""
         return text_node(text, self.node.at)
 
 
 def targets(node: Node, source: Source) -> Node:
-    """What `providers` or `targets` says: one, or a list of them."""
+    """Convert `providers` or `targets`, one provider or a list of them."""
     made = [_graded_whole(one) for one in _named_once(_targets(node, source))]
     return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
 
 
 def _named_once(made: list[Node]) -> Iterator[Node]:
-    """The targets with names of their own: promptfoo takes the same provider twice."""
+    """The targets, with a number added to repeated names: promptfoo allows the same provider twice."""
     taken: dict[str, int] = {}
     for one in made:
         name = text_in((value_at(one, "name") or value_at(one, "provider")) if isinstance(one, MapNode) else one)
@@ -109,7 +109,7 @@ def _named_once(made: list[Node]) -> Iterator[Node]:
 
 
 def _graded_whole(target: Node) -> Node:
-    """The target with its thoughts as part of the answer: promptfoo grades them, too. What is no target stays."""
+    """The target with `thoughts: keep`, because promptfoo grades them too. Other nodes are returned unchanged."""
     if isinstance(target, Scalar):
         target = MapNode({"provider": target}, {"provider": target.at}, target.at)
     if not isinstance(target, MapNode) or "provider" not in target.items:
@@ -118,7 +118,7 @@ def _graded_whole(target: Node) -> Node:
 
 
 def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
-    """Targets by the id and the label of their providers."""
+    """Id or label of a provider → its target."""
     silent = replace(source, reading=source.reading.reporting_to(Report()))
     found: dict[str, Node] = {}
     for item in items_of(node):
@@ -147,7 +147,7 @@ def _target(node: Node, source: Source) -> Node:
     if "id" not in node.items and len(node.items) == 1:  # {"openai:x": {config: …}}
         (identity, options), *_ = node.items.items()
         items = dict(held(options))
-        own = items.pop("id", None)  # what it is called
+        own = items.pop("id", None)  # below an id, `id` is a label
         named = {"label": own} if own is not None else {}
         node = mapping(node, {**named, **items, "id": text_node(identity, node.keys[identity])})
     said = node.get("id")
@@ -158,9 +158,9 @@ def _target(node: Node, source: Source) -> Node:
 
 
 def judge_of(node: Node, source: Source) -> Node | None:
-    """The judge that a `provider` of options names; None where it has no equivalent, which is reported.
+    """The judge that the option `provider` names, or None. One without an equivalent is reported.
 
-    promptfoo takes one provider for all, or `{text: …, embedding: …}`.
+    The option is one provider for all purposes, or `{text: …, embedding: …}`.
     """
     if isinstance(node, MapNode) and "id" not in node.items:
         asked = node.get("text")
@@ -172,7 +172,7 @@ def judge_of(node: Node, source: Source) -> Node | None:
 
 
 def named_judge_of(node: Node, source: Source) -> dict[str, Node]:
-    """The keys that say the judge of one assertion, which takes a `provider:model`; none where it has no equivalent."""
+    """The keys for the judge of an assertion, which must be a `provider:model`; empty if it has no equivalent."""
     made = judge_of(node, source)
     if isinstance(made, MapNode):
         model, temperature = made.get("provider"), made.get("temperature")
@@ -185,7 +185,7 @@ def named_judge_of(node: Node, source: Source) -> dict[str, Node]:
 
 
 def embedder_of(node: Node, source: Source) -> Node | None:
-    """The target that embeds, for a `provider` of an assertion; None where it has no equivalent, which is reported."""
+    """The embedder for the `provider` of an assertion, or None if it has no equivalent, which is reported."""
     asked = node
     if isinstance(node, MapNode):
         asked = node.get("embedding") or (node if node.items.keys() - {"id"} else node.get("id")) or node
@@ -200,13 +200,13 @@ def embedder_of(node: Node, source: Source) -> Node | None:
 
 
 def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
-    """An id with another beginning; None where it has none of those."""
+    """The id with its prefix replaced, or None if it has none of these prefixes."""
     beginning = next((one for one in beginnings if identity.startswith(one)), None)
     return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
 
 
 def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node:
-    """A target with that identity and these options; what has no equivalent is reported, and stays."""
+    """The target for a provider's id and keys; the node itself if it has no equivalent, which is reported."""
     config = items.get("config")
     provider = _Provider(identity.strip(), config if isinstance(config, MapNode) else None, node, source)
     made = _made(provider)
@@ -217,7 +217,7 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
 
 
 def _made(provider: _Provider) -> dict[str, Node] | None:
-    """The keys of a target; None where there is no equivalent."""
+    """The keys of a target, or None if the provider has no equivalent."""
     identity = provider.identity
     if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
         return _http(provider)
@@ -262,10 +262,10 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
     settings = _with_model(name, provider.model_settings())
     if name.startswith("azure:"):
         address = settings.get("base_url")
-        if isinstance(address, Scalar):  # that of a resource ends with its name
+        if isinstance(address, Scalar):  # the URL of an Azure resource has no path
             settings["base_url"] = text_node(address.text.removesuffix("/v1"), address.at)
     elif name.partition(":")[0] in _CLOUD:
-        # what the API of the cloud alone knows is passed through
+        # settings that only the cloud's API knows are passed through
         names = _CLOUD[name.partition(":")[0]]
         settings = with_tools(settings)
         made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
@@ -277,7 +277,7 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
 
 
 def _agent(name: str, provider: _Provider) -> dict[str, Node]:
-    """A coding agent, which works in a copy of its directory."""
+    """A target for a coding agent, which works in a copy of its directory."""
     source, model = provider.source, provider.identity.split(":")[2:]
     made: dict[str, Node] = {"provider": provider.text(name)}
     made |= {"model": provider.text(":".join(model))} if model else {}
@@ -297,7 +297,7 @@ def _agent(name: str, provider: _Provider) -> dict[str, Node]:
 
 
 def _with_sent(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
-    """The settings with those under `extra` that are sent as they are."""
+    """The settings, with those that are sent unchanged moved under `extra`."""
     sent = {key: item for key, item in settings.items() if key in SENT.get(provider, ())}
     if not sent:
         return settings
@@ -306,13 +306,13 @@ def _with_sent(provider: str, settings: dict[str, Node], at: Node) -> dict[str, 
 
 
 def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
-    """The settings without a model that the id says already: promptfoo takes the id's."""
+    """The settings, without a model if the id names one, which promptfoo prefers."""
     said = {"model", "deployment", "deploymentName"} if name.partition(":")[2] else set()
     return {key: item for key, item in settings.items() if key not in said}
 
 
 def _server(provider: _Provider) -> dict[str, Node] | None:
-    """A service, or a server on this machine, that speaks OpenAI's API."""
+    """A target for a service or local server with OpenAI's API, or None for other providers."""
     identity = provider.identity
     start = next((one for one in (*SERVERS, *LOCAL_SERVERS) if identity.startswith(one)), None)
     rest = identity.removeprefix(start).removeprefix("chat:") if start is not None else ""
@@ -331,14 +331,14 @@ _CLOUD: Mapping[str, Mapping[str, str]] = {
     "bedrock": {},
     "vertex": {"region": "location", "projectId": "project"},
 }
-"""Clouds → names of their settings, theirs → ours."""
+"""Cloud → names of its settings: promptfoo's → ours."""
 
 _PASSED = frozenset({"thinking", "thinkingConfig", "top_k"})
 """Settings that LiteLLM takes as parameters."""
 
 
 def _code(provider: _Provider) -> dict[str, Node] | None:
-    """A target that is a function of a file; None where the id names none."""
+    """A target that calls a function of a file, or None if the id names none."""
     identity = provider.identity
     kind, colon, rest = identity.partition(":")
     named = rest if colon and kind in ("python", "javascript") else identity
@@ -361,7 +361,7 @@ def _code(provider: _Provider) -> dict[str, Node] | None:
 
 
 def _command(provider: _Provider) -> dict[str, Node]:
-    """A command, with promptfoo's three arguments behind its own. It is named as it was written, without them."""
+    """A target that runs a command with promptfoo's three arguments, named by the id without them."""
     settings = provider.settings
     command = f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}} {{OPTIONS}} {{CONTEXT}}"
     named = {"name": provider.text(provider.identity)}
@@ -375,7 +375,7 @@ def _command(provider: _Provider) -> dict[str, Node]:
 
 
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:
-    """The target under its label; a lone `provider:rest` is a text. Its other keys stay, and are refused."""
+    """The target with its label and other keys, or only its id. Keys without an equivalent are reported."""
     rest: dict[str, Node] = {}
     keys = node.keys if isinstance(node, MapNode) else {}
     for key, item in items.items():
@@ -398,11 +398,13 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
     if not rest and not isinstance(label, Scalar) and made.keys() == {"provider"}:
         return made["provider"]
     named = {"name": label} if isinstance(label, Scalar) else {}
-    return mapping(node, {**named, **made, **named, **rest})  # the name first, and the label before the command
+    return mapping(
+        node, {**named, **made, **named, **rest}
+    )  # the name comes first, and a label replaces a command's name
 
 
 def _rate(node: Node) -> dict[str, Node]:
-    """Milliseconds between two calls as calls a minute."""
+    """Convert the milliseconds between two calls to calls per minute."""
     if not isinstance(node, Scalar) or not isinstance(node.value, int | float) or node.value <= 0:
         return {}
     rate = number_node(round(_SECONDS * 1000 / node.value, 2), node.at)
@@ -410,7 +412,7 @@ def _rate(node: Node) -> dict[str, Node]:
 
 
 def _seconds(node: Scalar) -> dict[str, Node]:
-    """A time limit in milliseconds as ours."""
+    """Convert a time limit in milliseconds to `timeout_s`."""
     if not isinstance(node.value, int | float) or node.value <= 0:
         return {}
     return {"timeout_s": number_node(node.value / 1000, node.at)}

@@ -1,4 +1,4 @@
-"""Options and variables of promptfoo's tests, with the files and the other variables that they name."""
+"""Converts options and variables of promptfoo's tests, with the files and other variables that they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agentv.extensions.promptfoo.targets import judge_of
 from agentv.templating import Language, RenderError, Scope, has_placeholder, render_text, undeclared
 
 AROUND = frozenset({"prefix", "suffix"})
-"""Options that stand around the prompt."""
+"""Options with text to put before and after the prompt."""
 
 _OTHER_PROVIDERS = frozenset({"classification", "embedding", "moderation"})
 _JUDGE_READS = frozenset({"output", "rubric", "vars", "env"})
@@ -30,17 +30,17 @@ _RUBRIC = re.compile(r"(\{\{-?\s*)rubric(\s*(?:\|[^}]*)?-?\}\})")
 
 
 def is_option(key: str) -> bool:
-    """Whether a key of `options` means something to promptfoo itself; all others are settings of models."""
+    """Whether promptfoo itself reads a key of `options`. Other keys are settings of models."""
     return key in _CONVERTED or key in AROUND or key in UNREAD or key in OPTIONS_INSTEAD
 
 
 def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozenset()) -> dict[str, Node]:
-    """The keys of a case that its options become. What has no equivalent is reported.
+    """The keys of a case for the options of a test.
 
     Args:
         node: the value of `options`.
-        source: gets what has no equivalent.
-        passed_over: options that are seen to elsewhere.
+        source: reports what has no equivalent.
+        passed_over: options that are converted elsewhere.
     """
     if is_empty(node):
         return {}
@@ -105,15 +105,15 @@ _CONVERTED: Mapping[str, Callable[[Node, Source], Converted]] = {
     "rubricPrompt": _rubric_prompt,
     "repeat": lambda node, _: ({"repeat": node}, {}),
     "disableDefaultAsserts": lambda node, _: ({"skip_defaults": node} if _is_true(node) else {}, {}),
-    # a list stands for as many cases unless this is true
+    # lists expand to one case per item unless this is true
     "disableVarExpansion": lambda node, _: ({"expand": Scalar(False, "false", node.at)} if _is_true(node) else {}, {}),
 }
 
 
 def judge_prompt_of(node: Node, source: Source) -> Node | None:
-    """A judge prompt by our names of variables; None where it has no equivalent, which is reported.
+    """The judge prompt with our names of variables, or None if it has no equivalent, which is reported.
 
-    Messages become one text: a judge of ours gets one prompt.
+    Messages are joined, because our judges get one text.
     """
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.startswith(FILE):
         found = None if source.is_code(node.value) else source.content(node)
@@ -138,7 +138,7 @@ def judge_prompt_of(node: Node, source: Source) -> Node | None:
 
 
 def _text_of(node: Node) -> str | None:
-    """The text of a prompt, which may be messages, also as JSON."""
+    """The text of a prompt, or of its messages, which may be JSON; None if some message has no text."""
     if isinstance(node, Scalar):
         try:
             found = json.loads(node.text) if node.text.lstrip().startswith("[") else None
@@ -160,17 +160,17 @@ _PICTURES = frozenset({".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".svg"}
 _VIDEOS = frozenset({".mp4", ".webm", ".ogg", ".mov", ".avi", ".wmv", ".mkv", ".m4v"})
 _BINARY = _PICTURES | _VIDEOS | {".mp3", ".wav", ".pdf"}
 _DEEPEST = 5
-"""How often promptfoo fills variables into each other."""
+"""Maximum number of times that promptfoo substitutes variables in a variable."""
 
 
 def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expands: bool = True) -> dict[str, Node]:
-    """The keys `vars` and, where a list stands for as many cases, `expand`.
+    """The keys `vars` and, if some list expands to one case per item, `expand`.
 
     Args:
         node: the value of `vars`.
-        source: reads files, and gets what has no equivalent.
+        source: reads files, and reports what has no equivalent.
         defaults: the variables of `defaultTest`, which others may name.
-        expands: a list of texts stands for as many cases.
+        expands: whether a list of texts expands to one case per item.
     """
     if isinstance(node, Scalar | ListNode) and not is_empty(node):
         node = _merged(node, source) or node
@@ -186,7 +186,7 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expan
     if expands and (expanded or any(isinstance(item, ListNode) for item in defaults.values())):
         for key, item in found.items():
             if isinstance(item, ListNode) and not _is_expanded(item):
-                found[key] = ListNode([item], item.at)  # a list that is a value: the one item of a list
+                found[key] = ListNode([item], item.at)  # a single-item list, so that this list stays one value
     made: dict[str, Node] = {"vars": mapping(node, found)}
     if expanded:
         made["expand"] = Scalar(True, "true", node.at)
@@ -194,15 +194,15 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expan
 
 
 def _is_expanded(node: Node) -> bool:
-    """Whether a list stands for as many cases: promptfoo looks whether its first item is a text."""
+    """Whether a list expands to one case per item: in promptfoo, if its first item is text."""
     first = node.items[0] if isinstance(node, ListNode) and node.items else None
     return isinstance(first, Scalar) and isinstance(first.value, str)
 
 
 def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
-    """The variables of the files that are named."""
+    """The variables of the named files, or None if one of them has no mapping."""
     made = MapNode({}, {}, node.at)
-    beside = span_of(node.at).file  # these paths begin beside the file that names them
+    beside = span_of(node.at).file  # these paths are relative to the file that names them
     source = replace(source, directory=Path(beside).parent) if beside else source
     for one in items_of(node):
         if not isinstance(one, Scalar):
@@ -217,7 +217,7 @@ def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
 
 
 def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -> Node | None:
-    """A variable's value; None after reporting why it has none."""
+    """The value of a variable, or None after reporting why it has none."""
     if isinstance(node, ListNode) and _is_expanded(node):
         items = [_variable(key, item, known, source) for item in node.items]
         return ListNode([one for item in items for one in items_of(item)], node.at)
@@ -230,15 +230,15 @@ def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -
             return None
         if text.startswith(FILE):
             return _path_of(node, source) if key in source.pictures else _of_file(node, source)
-        cut = text.removesuffix("\n")  # as promptfoo takes it
+        cut = text.removesuffix("\n")  # as promptfoo does
         node = node if cut == text else text_node(cut, node.at)
         return _filled(node, known, source) if has_placeholder(cut) else node
-    unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text
+    unset = isinstance(node, Scalar) and node.value is None  # promptfoo renders it as empty text
     return text_node("", node.at) if unset else whole_number(node)
 
 
 def _path_of(node: Scalar, source: Source) -> Node | None:
-    """The path of a picture, which a block of the prompt names."""
+    """The path of a picture, for a content block of the prompt, or None if it cannot be read, which is reported."""
     path = node.value.removeprefix(FILE).strip()
     return text_node(path, node.at) if source.admits(path, node) else None
 
@@ -272,7 +272,7 @@ def _of_file(node: Scalar, source: Source) -> Node | None:
 
 
 def _filled(node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
-    """The text with the other variables that it names, which promptfoo fills in before it renders."""
+    """The text with other variables substituted, as in promptfoo before it renders a prompt."""
     text = node.value
     for _ in range(_DEEPEST):
         filled = _NAME.sub(lambda found: _value(found, known), text)
@@ -285,7 +285,7 @@ def _filled(node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
 
 
 def _rendered(text: str, known: Mapping[str, Node], node: Scalar, source: Source) -> str:
-    """The text, rendered where every variable that it reads is set: promptfoo leaves others as they are written."""
+    """The text, rendered only if all variables that it uses are set, as in promptfoo."""
     language = Language(nunjucks=True, missing_empty=True)
     try:
         names = undeclared(text, language) - {"env"}
