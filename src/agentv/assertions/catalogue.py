@@ -60,14 +60,14 @@ TYPES: dict[str, str] = {
     "assert-set": "agentv.assertions.structure:AssertSet",
     **registered(ASSERTIONS),
 }
-"""Name → where its options are declared."""
+"""Canonical name → class that declares its options, as `module:class`."""
 
 NOT_YET: frozenset[str] = frozenset({"meteor"})
-"""Names that SPEC section 7.2 lists and that are not built yet."""
+"""Names in SPEC section 7.2 that are not implemented yet."""
 
 
 def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[AssertionType]:
-    """The built-in assertion types, and those of plugins."""
+    """Return the registry of the built-in assertion types and those of plugins."""
     return Registry("assertion type", TYPES, _assertion_type, kind=ASSERTIONS, not_yet=NOT_YET, plugins=plugins)
 
 

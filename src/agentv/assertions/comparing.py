@@ -1,4 +1,4 @@
-"""How two values compare: JSON by its places, texts by edits and by letters that look alike."""
+"""Comparison of two values: differences in JSON, edit distance of texts, and invisible or similar characters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def same(one: Json, other: Json) -> bool:
-    """Whether two values say the same: 1 is 1.0, and 1 is not true."""
+    """Return whether two JSON values are equal. 1 equals 1.0, but 1 does not equal true."""
     return next(differences(one, other), None) is None
 
 
 def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterator[str]:
-    """Each place where two values differ, as `$.total: expected 3, found 4`.
+    """Yield each difference between two values, such as `$.total: expected 3, found 4`.
 
-    With `subset`, keys of objects that only `found` has are no difference; lists must agree item by item all the same.
+    With `subset`, objects in `found` may have additional keys. Lists must still match item by item.
     """
-    # a list of what is left to compare, not recursion: JSON may be nested more deeply than Python calls
+    # an explicit stack, because JSON can be nested more deeply than Python's recursion limit
     left: list[tuple[str, Json, Json]] = [("$", expected, found)]
     while left:
         path, one, other = left.pop()
@@ -39,7 +39,7 @@ def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterato
             left += [(f"{path}[{place}]", one[place], other[place]) for place in reversed(range(len(one)))]
         elif not _equal(one, other):
             texts = isinstance(one, str) and isinstance(other, str)
-            near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # as was seen
+            near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # both are text
             yield f"{path}: expected {shown(one)}, found {shown(other)}{f'; {near}' if near else ''}"
 
 
@@ -53,7 +53,7 @@ def first_differences(expected: Json, found: Json, *, subset: bool) -> tuple[str
 
 
 def shown(value: Json) -> str:
-    """A short form of a value: scalars unchanged, objects and lists by their size."""
+    """Return a short form of a value: a scalar as JSON, an object or a list by its size."""
     if isinstance(value, str):
         return f'"{excerpt(value, 60)}"'
     if isinstance(value, Mapping):
@@ -80,16 +80,16 @@ def _equal(one: Json, other: Json) -> bool:
 
 
 LONGEST = 100_000
-"""Characters of an answer in which such differences are looked for."""
+"""Maximum length, in characters, of texts that `only_difference` compares."""
 
 
 def only_difference(value: str, output: str, matches: Callable[[str, str], bool]) -> str:
-    """What alone keeps a text from matching, as evidence begins: `only the normalisation differs: `; empty: more.
+    """Return why two texts that look alike do not match, as a prefix of the evidence, or "" if they look different.
 
     Args:
         value: the author's text.
         output: the answer.
-        matches: whether a text matches an answer.
+        matches: tests whether a text matches an answer.
     """
     if (value.isascii() and output.isascii()) or len(output) > LONGEST:
         return ""
@@ -104,7 +104,7 @@ def only_difference(value: str, output: str, matches: Callable[[str, str], bool]
 
 
 def _unseen(letter: str) -> bool:
-    """Whether a character takes no room, or looks like an ordinary space or another form of a letter."""
+    """Return whether a character is invisible, looks like an ordinary space, or is a variation selector."""
     return category(letter) == "Cf" or (category(letter) == "Zs" and letter != " ") or "\ufe00" <= letter <= "\ufe0f"
 
 
@@ -114,21 +114,21 @@ def _visible(text: str) -> str:
 
 
 MOST_COMPARED = 40_000_000_000
-"""Pairs of letters that one comparison may look at: all those of two texts of 200,000 letters."""
+"""Maximum number of character pairs per comparison: those of two texts of 200,000 characters."""
 
 
 class TooManyEditsError(Exception):
-    """The texts are too long for so many edits to be counted; the message says how long they are."""
+    """The texts are too long to count that many edits; the message gives their lengths."""
 
     def __init__(self, one: str, other: str, most: int) -> None:
         super().__init__(f"texts of {len(one):,} and {len(other):,} characters with up to {most:,} edits")
 
 
 def edits_between(one: str, other: str, most: int) -> int | None:
-    """Letters to be inserted, deleted or replaced; None where these are more than `most`.
+    """Return the number of characters to insert, delete or replace, or None if it exceeds `most`.
 
     Raises:
-        TooManyEditsError: to count them would take too long.
+        TooManyEditsError: counting them would take too long.
     """
     shorter, longer = sorted((len(one), len(other)))
     if one == other:

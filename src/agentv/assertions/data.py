@@ -1,4 +1,4 @@
-"""The data family: `field-accuracy` and `json-match`, with dates in the formats that documents have them in."""
+"""The data family: `field-accuracy`, which can compare dates in many formats, and `json-match`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agentv.model.values.values import Json
 from agentv.registry.fields import Between, Declared, DeclaredAssertion, Doc, Issue, LoadedJson, Nonempty, Text
 
 DEFAULT_FORMATS = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
-"""Tried in this order, after which ISO 8601 is tried: 03/04/2025 is the fourth of March, as in AgentV."""
+"""Date formats to try in this order, before ISO 8601. 03/04/2025 is March 4, as in AgentV."""
 
 _LONGEST = 64
 
@@ -58,15 +58,15 @@ _MONTHS = (
 
 
 class FormatError(ValueError):
-    """A date format cannot be read."""
+    """A date format is invalid."""
 
 
 @lru_cache(maxsize=256)
 def reader_of(spelled: str) -> re.Pattern[str]:
-    """The pattern of a format made of YYYY, MM, DD, MMM (Jan), MMMM (January), HH, mm, ss and Z.
+    """Return the pattern for a date format made of YYYY, MM, DD, MMM (Jan), MMMM (January), HH, mm, ss and Z.
 
     Raises:
-        FormatError: it holds another letter, or does not give a day, a month and a year just once each.
+        FormatError: it contains another letter, or not exactly one day, one month and one year.
     """
     pattern = ""
     for piece in _PIECE.finditer(spelled):
@@ -80,7 +80,7 @@ def reader_of(spelled: str) -> re.Pattern[str]:
 
 
 def read_date(value: Json, formats: Iterable[str]) -> date | None:
-    """The day that a text names, in the first format that fits, else in ISO 8601; times are left out."""
+    """Return the date in a text, by the first format that matches, else ISO 8601, or None. The time is ignored."""
     if not isinstance(value, str) or len(value) > _LONGEST:
         return None
     text = value.strip()
@@ -96,7 +96,7 @@ def read_date(value: Json, formats: Iterable[str]) -> date | None:
 
 
 def _day(parts: dict[str, str]) -> date | None:
-    if "name" in parts:  # `Sept` and other beginnings of three letters or more are months too
+    if "name" in parts:  # prefixes of three letters or more, such as `Sept`, are months too
         word = parts["name"].casefold()
         month = next((place for place, name in enumerate(_MONTHS, 1) if name.startswith(word)), 0)
     else:
@@ -110,19 +110,19 @@ def _day(parts: dict[str, str]) -> date | None:
 Span = tuple[int, int]
 
 LONGEST = 100_000
-"""Characters of a text that is searched."""
+"""Maximum length, in characters, of a text in which the position of a value is determined."""
 
 _SPACE = " \t\n\r"
 _decode = json.JSONDecoder().raw_decode
 
 
 def value_spans(text: str, path: JsonPath, whole: Json) -> tuple[Span, ...]:
-    """The place of the value at a path; empty if it is missing, or if several places could be meant.
+    """Return the span of the value at a path; empty if it is missing or ambiguous.
 
     Args:
-        text: of the answer. If it is more than an object as JSON, there is no place.
-        path: to the value, such as `a.b[0]`.
-        whole: the object in the text.
+        text: the answer. If it contains more than a JSON object, there is no span.
+        path: path of the value, such as `a.b[0]`.
+        whole: the object parsed from the text.
     """
     wanted, stripped = read(path, whole), text.strip(_SPACE)
     is_object = stripped.startswith("{") and stripped.endswith("}")
@@ -132,7 +132,7 @@ def value_spans(text: str, path: JsonPath, whole: Json) -> tuple[Span, ...]:
         begin = _after_space(text, 0)
         for step in path.steps:
             found = [at for key, at in _members(text, begin) if str(key) == str(step)]
-            if len(found) != 1:  # the last of equal keys counts, and a list may be counted from its end
+            if len(found) != 1:  # a duplicate key, of which the last one counts, or a negative index
                 return ()
             begin = found[0]
         value, end = _decode(text, begin)
@@ -142,7 +142,7 @@ def value_spans(text: str, path: JsonPath, whole: Json) -> tuple[Span, ...]:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str | int, int]]:
-    """The keys of an object, or the numbers of a list, that begins at a place, and where each value begins."""
+    """Yield the keys or indexes of the object or list at a position, each with the position of its value."""
     is_object, number = text[at] == "{", 0
     if text[at] not in "{[":
         return
@@ -168,17 +168,17 @@ _NUMBER = re.compile(r"[+-]?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?", re.
 
 
 def number_in(value: Json) -> Decimal | None:
-    """The number that a value is, or says as text; None for everything else, such as true or '12 EUR'."""
+    """Return the number that a value is or spells, or None for any other value, such as true or '12 EUR'."""
     if not isinstance(value, int | float | str):
         return None
-    text = value.strip() if isinstance(value, str) else f"{value}"  # 'True' is no number
+    text = value.strip() if isinstance(value, str) else f"{value}"  # 'True' is not a number
     return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
 def within(expected: Decimal, found: Decimal, tolerance: float, *, relative: bool) -> bool:
-    """Whether a number is at most `tolerance` off, bounds included; 1.1 is just 0.1 off 1.0.
+    """Return whether a number differs by at most `tolerance`, inclusive; 1.1 differs from 1.0 by exactly 0.1.
 
-    With `relative`, the tolerance is a share of the expected number; where that is 0, it is absolute all the same.
+    With `relative`, the tolerance is a share of the expected number, or absolute if that is 0.
     """
     allowed = Decimal(f"{tolerance}")
     if relative and expected:
@@ -206,7 +206,7 @@ class Field(Declared):
     threshold: Annotated[float | None, Between(0.01, 1), Doc("fuzzy: minimum similarity; 0.85")] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports invalid paths and formats, and options that this match does not use."""
+        """Report invalid paths and formats, and options that this match does not use."""
         try:
             _path(self.path)
         except ValueError as error:
@@ -227,7 +227,7 @@ _ONLY_FOR: dict[str, Match] = {
     "formats": "date",
     "threshold": "fuzzy",
 }
-"""Options → the only match that uses them."""
+"""Option → the only kind of match that uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,16 +242,16 @@ class FieldAccuracy(DeclaredAssertion):
     short: ClassVar[str | None] = "fields"
 
     def label(self) -> str:
-        """The first of the paths."""
+        """The first few paths."""
         return listed(tuple(field.path for field in self.fields))
 
     def validate(self) -> Iterable[Issue]:
-        """Reports fields whose weights sum to 0."""
+        """Report fields whose weights sum to 0."""
         if self.fields and not any(field.weight for field in self.fields):
             yield Issue(("fields",), "every field has weight 0, so there is no score")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare every field: a check per field. A weighted average passes at 0.8, as in AgentV."""
+        """Compare every field, with one check per field. A weighted average passes at 0.8, as in AgentV."""
         if context.output is None:
             return NO_OUTPUT
         reference = reference_json(context.expected_output)
@@ -314,12 +314,12 @@ class JsonMatch(DeclaredAssertion):
         return self.value.path.rpartition("/")[2] if self.value.path else shown(self.value.value)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a value that every object contains."""
+        """Report a value that every object contains."""
         if self.value is not None and self.value.value == {} and self.mode == "subset":
             yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="add mode: equal")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare; lists must match item by item in either mode."""
+        """Compare the values. Lists must match item by item in both modes."""
         if context.output is None:
             return NO_OUTPUT
         expected = self.value.value if self.value is not None else reference_json(context.expected_output)
@@ -341,7 +341,7 @@ def _unsearchable(error: UnsearchableError) -> Grade:
 
 
 def reference_json(messages: Sequence[Message]) -> Json | NotJson:
-    """The JSON of a reference answer: that of its last assistant message that contains any."""
+    """Return the JSON in the last assistant message of a reference answer that contains any, or why there is none."""
     for message in reversed(messages):
         if message.role == "assistant":
             content = message.content
@@ -395,4 +395,4 @@ _COMPARISONS: dict[Match, Callable[[Field, Json, Json], str | None]] = {
     "date": _date,
     "fuzzy": _fuzzy,
 }
-"""Ways of matching → what is wrong with a value; None: nothing."""
+"""Kind of match → function that returns what is wrong with a value, or None."""

@@ -17,11 +17,11 @@ _SHOWN_VALUE = 60
 _SHOWN_VALUES = 3
 
 NO_OUTPUT = Grade.errored("no-output", "there is no answer to check")
-"""The grade of every type that reads the answer, for a missing answer."""
+"""Grade of every type that reads the answer, if there is no answer."""
 
 
 def around(text: str, start: int, end: int) -> str:
-    """A part of the text with some context before and after it."""
+    """Return a part of a text with some context before and after it."""
     first, last = max(start - _MARGIN, 0), min(end + _MARGIN, len(text))
     if last - first <= LIMIT - 2:
         piece = text[first:last]
@@ -33,25 +33,25 @@ def around(text: str, start: int, end: int) -> str:
 
 @lru_cache(maxsize=4096)
 def quoted(value: str) -> str:
-    """A value of the author's as labels and checks show it: on one line, in quotes, not too long."""
+    """Return a value from the eval file as labels and checks show it: on one line, quoted and shortened."""
     line = " ".join(excerpt(value, 4 * _SHOWN_VALUE).split())
     return f"'{excerpt(line, _SHOWN_VALUE)}'" if line else repr(excerpt(value, _SHOWN_VALUE))
 
 
 @lru_cache(maxsize=1024)
 def listed(values: tuple[str, ...]) -> str:
-    """The first few values of a list, and how many more there are."""
+    """Return the first few values of a list, quoted, and how many more there are."""
     shown = ", ".join(quoted(value) for value in values[:_SHOWN_VALUES])
     return shown if len(values) <= _SHOWN_VALUES else f"{shown} and {len(values) - _SHOWN_VALUES} more"
 
 
 def texts_in(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The texts of an option that takes one, several or none."""
+    """Return the texts of an option that takes one text, several or none."""
     return (value,) if isinstance(value, str) else value or ()
 
 
 def with_quotations(grade: Grade, answer: str | None) -> Grade:
-    """The grade of a judge, with the places of evidence that quotes the answer word for word, and from one place."""
+    """Return a judge's grade with spans for evidence that quotes the answer verbatim, if the quote occurs only once."""
     checks = tuple(replace(check, spans=_quotation(check.evidence or "", answer or "")) for check in grade.checks)
     return replace(grade, checks=checks)
 

@@ -1,4 +1,4 @@
-"""The cost family: time, money and tokens of an answer (SPEC section 7.2). Without the data, there is no verdict."""
+"""The cost family: time, cost and tokens of a call (SPEC section 7.2). Missing data gives an errored grade."""
 
 from __future__ import annotations
 
@@ -46,9 +46,14 @@ def _dollars(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Something that can be bounded: the option that bounds it, its name, and how it is read and shown.
+    """A measurement that an option can limit.
 
-    `read` gives None where nobody knows; `hint`: what makes the target report it.
+    Attributes:
+        option: the option that sets the limit.
+        what: name of the measurement in messages.
+        read: returns the measured value, or None if it is unknown.
+        show: formats a value.
+        hint: how to make the target report it.
     """
 
     option: str
@@ -67,18 +72,18 @@ class _Bounds(DeclaredAssertion):
     measures: ClassVar[tuple[Measure, ...]] = ()
 
     def label(self) -> str:
-        """The bounds; that of `threshold` goes without its name, which is the type's."""
+        """The limits. `threshold` is shown without a name, since the type's name says what it limits."""
         names = {measure.option: f"{measure.what} " for measure in self.measures} | {"threshold": ""}
         return ", ".join(f"{names[measure.option]}≤ {measure.show(most)}" for measure, most in self._bounds())
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a missing limit."""
+        """Report a missing limit."""
         if not any(True for _ in self._bounds()):
             names = ", ".join(measure.option for measure in self.measures)
             yield Issue((), f"no limit is set; give at least one of {names}", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare each limited measure: passes if all are within limits; the score is the share that are."""
+        """Compare each measurement with its limit. All must be within limits; the score is the share that are."""
         checks: list[Check] = []
         for measure, most in self._bounds():
             found = measure.read(context)
@@ -177,7 +182,7 @@ class ExecutionMetrics(_Bounds):
     ] = None
 
     short: ClassVar[str | None] = None
-    # a target that reports no transcript may have called tools all the same, so nothing is known of its calls
+    # a target that reports no transcript may still have called tools, so the number of its calls is unknown
     measures: ClassVar[tuple[Measure, ...]] = (
         Measure(
             "max_tool_calls",
@@ -197,13 +202,13 @@ class ExecutionMetrics(_Bounds):
     )
 
     def label(self) -> str:
-        """The limits, and the share of calls that explore."""
+        """The limits, and the expected share of exploring calls."""
         ratio = self.target_exploration_ratio
         own = [] if ratio is None else [f"exploration ratio {ratio:g} ± {self._tolerance:g}"]
         return ", ".join([*([limits] if (limits := _Bounds.label(self)) else []), *own])
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a missing limit, and a tolerance that every share is within."""
+        """Report a missing limit, and a tolerance so wide that every share passes."""
         ratio = self.target_exploration_ratio
         if ratio is None:
             yield from _Bounds.validate(self)
@@ -215,7 +220,7 @@ class ExecutionMetrics(_Bounds):
             yield Issue(("target_exploration_ratio",), message)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare each limited measure, and the share of calls that explore."""
+        """Compare each measurement with its limit, and the share of exploring calls with its target."""
         ratio = self.target_exploration_ratio
         limits = _Bounds.grade(self, context) if ratio is None or any(True for _ in self._bounds()) else None
         if ratio is None or (limits is not None and limits.error is not None):
@@ -238,10 +243,10 @@ class ExecutionMetrics(_Bounds):
 
 
 _EXPLORING = frozenset(["read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"])
-"""Tools that look and change nothing. Source: AgentV, `execution-metrics`."""
+"""Read-only tools. Source: AgentV, `execution-metrics`."""
 
 _EXPLORING_CANONICAL = frozenset(["find", "fetch", "web_search"])
-"""Further canonical names of such tools."""
+"""Canonical names of further read-only tools."""
 
 
 def _explores(call: ToolCall) -> bool:
@@ -263,12 +268,12 @@ class FinishReason(DeclaredAssertion):
         return listed(texts_in(self.value))
 
     def validate(self) -> Iterable[Issue]:
-        """Reports an empty reason."""
+        """Report an empty reason."""
         if not all(reason.strip() for reason in texts_in(self.value)):
             yield Issue(("value",), "the reason is empty", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare with the reason that the provider reports, in any provider's terms."""
+        """Compare with the reason that the provider reports; terms of different providers are equivalent."""
         found = context.finish_reason
         if found is None:
             return _no_data("finish reason")

@@ -1,4 +1,4 @@
-"""What code of users may ask for while it grades in a worker: the judge, and embeddings."""
+"""Services that user code can call while it grades in a worker: the judge and embeddings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from agentv.model.values.trace_summary import usage_json
 from agentv.ports import Handler
 
 ADAPTERS = "agentv.user_code.workers.adapters"
-"""Where workers find the functions that call those of users."""
+"""Module of the adapters by which workers call users' functions."""
 
 
 def services_of(context: AssertionContext) -> Handler:
-    """The handler of calls from a worker that grades an answer."""
+    """Return the handler of calls from a worker that grades an answer."""
 
     async def answered(name: str, arguments: Sequence[Any]) -> Any:
         if name == "judge":
@@ -29,7 +29,7 @@ def services_of(context: AssertionContext) -> Handler:
             }
         embedded = await context.services.embedder(arguments[0]).embed(arguments[1], arguments[2])
         if isinstance(embedded, Failure):
-            raise LookupError(embedded.message)  # noqa: TRY004  # no wrong type: nothing was embedded
+            raise LookupError(embedded.message)  # noqa: TRY004  # not a wrong type: the embedding failed
         return embedded.vectors
 
     return answered

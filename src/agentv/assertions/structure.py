@@ -64,17 +64,17 @@ class AssertSet(DeclaredAssertion):
 
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:
-        """Its assertions, and then its aggregator if that runs code or calls a judge."""
+        """The assertions of the set, followed by its aggregator if that runs code or calls a judge."""
         entry = self.aggregator.entry if self.aggregator is not None else None
         known = entry is None or any(one.type == AGGREGATOR for one in self.assert_)
         return self.assert_ if known or entry is None else (*self.assert_, entry)
 
     def label(self) -> str:
-        """The number of assertions in it."""
+        """The number of assertions."""
         return f"{len(self.assert_)} assertion{'s' if len(self.assert_) != 1 else ''}"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a set that checks nothing."""
+        """Report a set that checks nothing, and problems of its aggregator."""
         if not self.assert_:
             yield Issue(("assert_",), "the set is empty, so it checks nothing", "missing-value")
         elif not any(entry.settings.weight or entry.settings.required for entry in self.assert_):
@@ -87,10 +87,10 @@ class AssertSet(DeclaredAssertion):
             yield Issue(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Grade the set's assertions and combine them as a case's are, or as the aggregator does.
+        """Grade the set's assertions, and combine them like those of a case, or by the aggregator.
 
-        An errored assertion errs the set. The score of an aggregator counts as it is, unless the set has a threshold of
-        its own or a required grade falls.
+        An errored assertion makes the set errored. An aggregator's score counts unchanged, unless the set has its own
+        threshold or a required assertion fails.
         """
         children = tuple(entry for entry in self.inner if entry.type != AGGREGATOR)
         scores = await context.services.grade(children, context)
@@ -137,7 +137,7 @@ class AssertSet(DeclaredAssertion):
     async def _aggregated(
         self, aggregator: Aggregator, scores: Sequence[Score], context: AssertionContext, threshold: float
     ) -> Sequence[Score]:
-        """What code or a judge makes of the grades; nothing where they are only counted."""
+        """Return the grade of the aggregator's code or judge; empty if it only counts the grades."""
         graders = [entry for entry in self.inner if entry.type == AGGREGATOR]
         if not graders:
             return ()
@@ -146,7 +146,7 @@ class AssertSet(DeclaredAssertion):
         return await context.services.grade(graders, with_results)
 
     def _aggregator_issues(self, aggregator: Aggregator) -> Iterator[Issue]:
-        """Reports weights of no assertion, two weights of one, weights that sum to 0, and two thresholds."""
+        """Report weights for unknown assertions, conflicting and all-zero weights, and a threshold without effect."""
         names = [entry.name for entry in self.assert_]
         for name in aggregator.weights or {}:
             if name not in names:
@@ -178,7 +178,7 @@ def _checks(scores: Iterable[Score]) -> Iterator[Check]:
 
 
 def _notes(scores: Iterable[Score]) -> Iterator[str]:
-    """What the checks do not say: gates that fell, and errors that do not count."""
+    """Yield what the checks do not say: failed gates, and errors that do not count."""
     for score in scores:
         if score.grade.error is not None:
             yield f"{score.entry.name} could not be graded: {score.grade.error.message}"
@@ -187,7 +187,7 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
 
 
 def _shown(score: Score) -> dict[str, Json]:
-    """One assertion of the set, as the row's details show it."""
+    """Return one assertion of the set as shown in the row's details."""
     shown: dict[str, Json] = {
         "name": score.entry.name,
         "type": score.entry.shown_type,
@@ -201,7 +201,7 @@ def _shown(score: Score) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class CodeAggregator(DeclaredAssertion):
-    """A command decides on the grades, which it reads under `results` in addition to the input of every script."""
+    """A command that aggregates the grades. It reads them under `results`, besides the usual input of a script."""
 
     command: Command
     config: Mapping[str, Json] = field(default=EMPTY)
@@ -215,7 +215,7 @@ class CodeAggregator(DeclaredAssertion):
         return str(self.command)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Run the command. Whatever is no object with a score or a verdict is an errored grade."""
+        """Run the command. Output other than an object with a score or a verdict gives an errored grade."""
         stdin = json.dumps(script_payload(context, self.config), default=str).encode()
         env = with_sdk(context.env)
         ended = await run_program(self.command, stdin=stdin, env=env, timeout_s=math.inf)
@@ -226,7 +226,7 @@ class CodeAggregator(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAggregator(DeclaredAssertion):
-    """A judge decides on the grades."""
+    """A judge that aggregates the grades."""
 
     prompt: Document | None = None
     judge: str | None = None
@@ -258,17 +258,17 @@ _OLDER = lazy_pattern(r"(\{\{-?\s*)EVALUATOR_RESULTS_JSON(\s*-?\}\})")
 
 
 def _current(prompt: Document) -> Document:
-    """The prompt with AgentV's name of the variable replaced by ours."""
+    """Return the prompt with AgentV's variable `EVALUATOR_RESULTS_JSON` renamed to `results`."""
     return replace(prompt, text=_OLDER.sub(r"\1results\2", prompt.text))
 
 
 Kind: TypeAlias = Literal["weighted_average", "threshold", "all", "any", "code", "llm"]
 
 _COUNTING: tuple[Kind, ...] = ("threshold", "all", "any")
-"""Those that count the assertions that pass."""
+"""Types that count the passing assertions."""
 
 AGGREGATOR = "aggregator"
-"""The type of the entry that stands for an aggregator which runs code or asks a judge."""
+"""Type of the entry for an aggregator that runs code or calls a judge."""
 
 _ONLY_FOR: Mapping[str, tuple[Kind, ...]] = {
     "weights": ("weighted_average",),
@@ -281,7 +281,7 @@ _ONLY_FOR: Mapping[str, tuple[Kind, ...]] = {
     "judge": ("llm",),
     "timeout_s": ("code", "llm"),
 }
-"""Options → the types that use them."""
+"""Option → types that use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Aggregator(Declared):
     short: ClassVar[str | None] = "type"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports options of another type, missing ones, and a judge prompt that cannot work."""
+        """Report options of another type, missing options, and a judge prompt that cannot work."""
         for option, kinds in _ONLY_FOR.items():
             if self.type not in kinds and getattr(self, option) not in (None, EMPTY):
                 yield Issue((option,), f"'{option}' requires type: {' or '.join(kinds)}, found type: {self.type}")
@@ -345,7 +345,7 @@ class Aggregator(Declared):
 
     @property
     def entry(self) -> AssertionEntry | None:
-        """The assertion that grades the grades; None where they are only counted."""
+        """Entry whose code or judge aggregates the grades; None if they are only counted."""
         if self.type == "code" and self.command is not None:
             command = self.command if self.cwd is None else structs.replace(self.command, cwd=self.cwd)
             return _entry(CodeAggregator(command, self.config, self.fingerprint), self.timeout_s)
@@ -354,16 +354,16 @@ class Aggregator(Declared):
         return None
 
     def weighed(self, entry: AssertionEntry) -> AssertionEntry:
-        """An assertion of the set with the weight that counts here."""
+        """Return an assertion of the set with the weight that the aggregator gives it."""
         weight = (self.weights or {}).get(entry.name)
         return (
             entry if weight is None else structs.replace(entry, settings=structs.replace(entry.settings, weight=weight))
         )
 
     def count(self, scores: Sequence[Score], threshold: float) -> tuple[Combined, Check | None]:
-        """The verdict that weighing or counting the grades gives, and the check that says so.
+        """Return the verdict by weighing or counting the grades, and its check, which is None if they are weighed.
 
-        Assertions of weight 0 are not counted. A required one that falls makes the verdict fall.
+        Assertions of weight 0 are not counted. If a required assertion fails, the verdict is a fail.
         """
         weighed = [structs.replace(score, entry=self.weighed(score.entry)) for score in scores]
         whole = combined(weighed, threshold)
@@ -386,7 +386,7 @@ def _entry(assertion: object, timeout_s: float | None) -> AssertionEntry:
 
 
 def results_of(scores: Iterable[Score]) -> JsonObject:
-    """Grades by the names of their assertions, in AgentV's form; a duplicate name gets a number."""
+    """Return the grades by name of their assertions, in AgentV's format. Duplicate names get a number."""
     results: dict[str, Json] = {}
     for score in scores:
         name, number = score.entry.name, 2

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from agentv.matching.json_schema import Schema
 
 MOST_CONTAINERS = 10_000
-"""Objects and arrays of one answer that are tried against a schema."""
+"""Maximum number of objects and arrays of one answer that are validated against a schema."""
 
 
 class _WithSchema(DeclaredAssertion):
-    """Base class of the types that take a JSON Schema; it is prepared once, not per answer."""
+    """Base class of the types that take a JSON Schema, which is prepared once rather than for every answer."""
 
     reads_json: ClassVar[bool] = True
 
@@ -42,12 +42,12 @@ class _WithSchema(DeclaredAssertion):
             from agentv.matching.json_schema import schema_from
 
             schema = schema_from(self.value.value, self.value.base, self.value.files)
-            # the options are frozen; this is computed from one of them
+            # the dataclass is frozen, but this is only a cache of what an option gives
             object.__setattr__(self, "_schema", schema)
         return schema
 
     def label(self) -> str:
-        """Source of the schema."""
+        """File name or title of the schema."""
         if self.value is None:
             return ""
         if self.value.path:
@@ -56,7 +56,7 @@ class _WithSchema(DeclaredAssertion):
         return excerpt(title, 60) if isinstance(title, str) else "schema"
 
     def validate(self) -> Iterable[Issue]:
-        """Problems of the schema."""
+        """Report problems of the schema."""
         return self.schema.validate("value") if self.schema is not None else ()
 
 
@@ -67,7 +67,7 @@ class IsJson(_WithSchema):
     value: Annotated[LoadedSchema | None, Alias(("schema",)), Doc("a JSON Schema, inline or a path")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then apply the schema."""
+        """Parse the answer, then validate it against the schema."""
         return _whole_json(context.output, self.schema)
 
 
@@ -78,7 +78,7 @@ class JsonSchema(_WithSchema):
     value: Annotated[LoadedSchema, Alias(("schema",)), Doc("the JSON Schema, inline or a path")]
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then apply the schema."""
+        """Parse the answer, then validate it against the schema."""
         return _whole_json(context.output, self.schema)
 
 
@@ -110,7 +110,7 @@ class IsRefusal(DeclaredAssertion):
     short: ClassVar[str | None] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare its first clauses with common refusals; in another language, that tells nothing."""
+        """Compare the first clauses with common refusals. An answer in another language gives an errored grade."""
         from agentv.assertions.text.refusal import is_english, refusal_in
 
         if context.output is None:
@@ -157,7 +157,7 @@ def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
 
 
 def _shape(value: Json) -> str:
-    """What kind of value it is."""
+    """Return a short description of a value's kind."""
     if isinstance(value, dict):
         return excerpt(f"an object with {', '.join(map(repr, list(value)[:5]))}") if value else "an object without keys"
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,6 +1,7 @@
-"""Tags in text that a model wrote: found in one pass, in any surrounding text. No entity is ever expanded.
+"""The format family, markup: `is-xml`, `contains-xml`, `is-html` and `contains-html` (SPEC section 7.2).
 
-Shared by XML and HTML. A tag that is never closed by `>`, such as in `a < b`, is text.
+Tags are found in one pass, in any surrounding text. A `<` without a `>`, as in `a < b`, is text. Entities are never
+expanded.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, File
 Kind = Literal["open", "close", "alone", "doctype", "comment", "broken"]
 
 MOST_TAGS = 500_000
-"""Tags of one text that are read: a second or two."""
+"""Maximum number of tags per text, which take a second or two."""
 
 _MARK = re.compile(
     r"""<(?: (?P<skip> !-- | !\[CDATA\[ | \? )
@@ -27,22 +28,22 @@ _MARK = re.compile(
         )""",
     re.VERBOSE,
 )
-"""Whatever is a tag, or begins a stretch without tags; what only looks like one is passed over in one go."""
+"""A tag, or the beginning of a section without tags. Text that only looks like a tag is skipped in one step."""
 
 _SKIPPED = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
-"""What begins a stretch without tags → what ends it."""
+"""Beginning of a section without tags → its end."""
 
 
 class TooManyTagsError(Exception):
-    """A text has more tags than the limit, so its content is unknown."""
+    """A text has more tags than the maximum, so that its content is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One tag, or one stretch that holds none.
+    """One tag, or one section without tags.
 
     Attributes:
-        kind: `alone` is `<a/>`; `broken` is a comment or the like without an end, which is where reading stops.
+        kind: `alone` is `<a/>`; `broken` is an unclosed comment or similar section, at which parsing stops.
         name: as written; empty for `comment` and `broken`.
         start, end: its position in the text.
     """
@@ -54,14 +55,14 @@ class Tag:
 
 
 def tags(text: str, raw: Container[str] = frozenset()) -> Iterator[Tag]:
-    """The tags of a text, in their order.
+    """Yield the tags of a text in order.
 
     Args:
-        text: anything.
-        raw: names (lower case) of elements whose content is text, up to their closing tag: `script` of HTML.
+        text: any text.
+        raw: lower-case names of elements whose content is text up to the closing tag, such as HTML's `script`.
 
     Raises:
-        TooManyTagsError: behind the last that is read.
+        TooManyTagsError: there are more than MOST_TAGS; raised after that many tags.
     """
     at = count = 0
     while (match := _MARK.search(text, at)) is not None:
@@ -93,18 +94,18 @@ def _tag_of(text: str, match: re.Match[str]) -> Tag:
 
 
 def place(text: str, at: int) -> str:
-    """A place in a text, as `line 2, column 5`; both begin at 1."""
+    """Return a position in a text as `line 2, column 5`, both from 1."""
     line = text.count("\n", 0, at) + 1
     return f"line {line}, column {at - text.rfind(chr(10), 0, at)}"
 
 
-VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905  # a table reads best as words
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905  # a word list is easier to read this way
 """Elements without a closing tag."""
 
 OPTIONAL = frozenset(
-    "html head body li dt dd p rt rp optgroup option colgroup caption thead tbody tfoot tr td th".split()  # noqa: SIM905  # as above
+    "html head body li dt dd p rt rp optgroup option colgroup caption thead tbody tfoot tr td th".split()  # noqa: SIM905
 )
-"""Elements whose closing tag may be left out."""
+"""Elements whose closing tag may be omitted."""
 
 KNOWN = (
     VOID
@@ -116,10 +117,10 @@ KNOWN = (
         h1 h2 h3 h4 h5 h6 header hgroup i iframe ins kbd label legend main map mark marquee math menu meter nav
         noframes noscript object ol output picture pre progress q ruby s samp script search section select slot small
         span strike strong style sub summary sup svg table template textarea time title tt u ul var video
-        """.split()  # noqa: SIM905  # as above
+        """.split()  # noqa: SIM905
     )
 )
-"""Every element of HTML, those of older versions included."""
+"""All elements of HTML, including those of older versions."""
 
 RAW = frozenset({"script", "style", "textarea", "title"})
 """Elements whose content is text."""
@@ -155,7 +156,7 @@ class ContainsHtml(DeclaredAssertion):
     short: ClassVar[str | None] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the first one."""
+        """Look for the first such element."""
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -168,7 +169,7 @@ class ContainsHtml(DeclaredAssertion):
 
 
 def _whole_elements(text: str) -> Iterator[tuple[int, int]]:
-    """Where the tags stand that make up an HTML element: of the first one, and it is enough."""
+    """Yield the spans of HTML elements and doctypes in a text. Only the first span is exact."""
     begun: dict[str, int] = {}
     for tag in tags(text, RAW):
         name = tag.name.lower()
@@ -189,7 +190,7 @@ def _is_html_doctype(tag: Tag) -> bool:
 
 @dataclass(slots=True)
 class _HtmlPage:
-    """One pass over a text that should be HTML."""
+    """A parser of a text that should be HTML."""
 
     text: str
     opened: list[Tag] = field(default_factory=list)
@@ -197,7 +198,7 @@ class _HtmlPage:
     elements: int = 0
 
     def first_mistake(self) -> str | None:
-        """The first error that makes a text invalid HTML, with its position; None if it is valid."""
+        """Return the first error that makes a text invalid HTML, with its position, or None if it is valid."""
         at = 0
         for tag in tags(self.text, RAW):
             wrong = self._text_outside(at, tag.start) or self._take(tag)
@@ -220,7 +221,7 @@ class _HtmlPage:
         if tag.kind == "doctype":
             return None if _is_html_doctype(tag) else f"<!{tag.name}> is not an HTML doctype"
         if tag.kind == "comment":
-            # `<?xml …?>` is how XML begins, and HTML has no such thing
+            # `<?xml …?>` begins XML; HTML has no such declaration
             is_comment = self.foreign or self.text.startswith("<!--", tag.start)
             return None if is_comment else f"XML at {place(self.text, tag.start)}"
         return self._close(tag) if tag.kind == "close" else self._open(tag)
@@ -230,7 +231,7 @@ class _HtmlPage:
         if not self.foreign and name not in KNOWN and "-" not in name:
             return f"<{tag.name}> at {place(self.text, tag.start)} is not an HTML element"
         self.elements += 1
-        # `<circle/>` is whole inside of SVG; `<div/>` is an opening tag to every browser
+        # `<circle/>` is complete inside SVG, but browsers read `<div/>` as an opening tag
         if name in VOID or (tag.kind == "alone" and (self.foreign or name in _FOREIGN)):
             return None
         self.opened.append(tag)
@@ -260,10 +261,10 @@ class _HtmlPage:
 
 
 MOST_FRAGMENTS = 10_000
-"""Fragments of one answer that are read."""
+"""Maximum number of fragments per answer that are parsed."""
 
 _MOST_READ = 20_000_000
-"""Characters that are read in all: a fragment that is not well-formed is read again by its parts."""
+"""Maximum number of characters parsed in total: the parts of a malformed fragment are parsed again."""
 
 Paths = FileTexts
 
@@ -279,15 +280,15 @@ class XmlRules(Declared):
     ]
 
     def validate(self) -> Iterable[Issue]:
-        """Reports paths that no element can have."""
+        """Report invalid element paths."""
         return _path_issues(self.required_elements, "required_elements")
 
 
 @dataclass(frozen=True, slots=True)
 class NotXml:
-    """Why a text is no XML document, and where: line and column, both from 1.
+    """The reason why a text is not an XML document, with line and column from 1.
 
-    `has_entities`: it declares some, which are not expanded, so that it cannot be judged.
+    `has_entities` is set if it declares entities. They are not expanded, so that the document cannot be judged.
     """
 
     reason: str
@@ -314,11 +315,11 @@ class _WithElements(DeclaredAssertion):
         return () if given is None else _paths_in(given)
 
     def label(self) -> str:
-        """The elements."""
+        """The required elements."""
         return listed(self.required) if self.required else ""
 
     def validate(self) -> Iterable[Issue]:
-        """Reports paths that no element can have."""
+        """Report invalid element paths."""
         if self.value is not None and not isinstance(self.value, XmlRules):
             yield from _path_issues(self.value, "value")
 
@@ -328,7 +329,7 @@ def _paths_in(given: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _path_issues(given: str | tuple[str, ...], option: str) -> Iterator[Issue]:
-    """Paths with an empty step."""
+    """Report paths with an empty step or surrounding white space."""
     for place, path in enumerate(_paths_in(given)):
         if any(not step or step != step.strip() for step in path.split(".")):
             at: tuple[str | int, ...] = (option,) if isinstance(given, str) else (option, place)
@@ -342,7 +343,7 @@ class IsXml(_WithElements):
     value: RequiredElements = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the document."""
+        """Parse the document, and look for the required elements."""
         if context.output is None:
             return NO_OUTPUT
         document = context.output.strip()
@@ -361,7 +362,7 @@ class ContainsXml(_WithElements):
     value: RequiredElements = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the outermost fragments; required elements may be in any of them."""
+        """Parse the outermost fragments. Each required element may be in any of them."""
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -381,11 +382,11 @@ class ContainsXml(_WithElements):
 
 
 def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml:
-    """The paths that lead to an element of an XML document.
+    """Return the wanted paths that lead to an element of an XML document, or why the text is not one.
 
     Args:
-        document: the text. Whatever encoding it declares, it is text already.
-        wanted: paths from the root element, `order.item`; names as written, prefixes included.
+        document: the text. The encoding that it declares is ignored.
+        wanted: paths from the root element, such as `order.item`; names as written, including prefixes.
     """
     from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -405,7 +406,7 @@ def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml:
         raise _EntityError
 
     parser = ParserCreate(encoding="utf-8")
-    parser.specified_attributes = True  # a long default of a DTD would be copied for every element
+    parser.specified_attributes = True  # else a long default value in a DTD is copied for every element
     parser.StartElementHandler = begin
     parser.EndElementHandler = lambda _name: inside.pop()
     parser.EntityDeclHandler = refuse
@@ -421,11 +422,11 @@ def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml:
 
 
 class _EntityError(Exception):
-    """An entity is declared."""
+    """The document declares an entity."""
 
 
 def _parser_message(error: Exception, document: str) -> str:
-    """What expat says, with the column in characters: it counts bytes, from 0."""
+    """Return expat's message with the column in characters, from 1: expat counts bytes, from 0."""
     line, offset = error.lineno, error.offset  # type: ignore[attr-defined]  # every ExpatError has them
     lines = document.encode().split(b"\n")
     before = lines[line - 1][:offset].decode(errors="replace") if line <= len(lines) else ""
@@ -434,17 +435,17 @@ def _parser_message(error: Exception, document: str) -> str:
 
 
 def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[str]]]:
-    """The outermost well-formed elements in a text, each with those of the wanted paths that it has.
+    """Yield the outermost well-formed elements in a text, each with the wanted paths that it contains.
 
     Raises:
-        TooManyTagsError: there are more, or more tags, than are read.
+        TooManyTagsError: the text exceeds the maximum number of tags, fragments or characters.
     """
     read = 0
     done = 0
     tried = 0
     for start, end in _pairs(text):
         if start < done:
-            continue  # inside a fragment that was well-formed
+            continue  # inside a well-formed fragment
         tried += 1
         read += end - start
         if tried > MOST_FRAGMENTS or read > _MOST_READ:
@@ -456,7 +457,7 @@ def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:
-    """Where elements with both their tags stand; those around others come first."""
+    """Return the spans of closed elements, outer elements before inner ones."""
     pairs: list[tuple[int, int]] = []
     open_at: dict[str, list[int]] = {}
     order: list[tuple[str, int]] = []
@@ -469,7 +470,7 @@ def _pairs(text: str) -> list[tuple[int, int]]:
         elif tag.kind == "close" and open_at.get(tag.name):
             start = open_at[tag.name][-1]
             pairs.append((start, tag.end))
-            while order[-1][1] >= start:  # what was opened since then is never closed
+            while order[-1][1] >= start:  # elements opened since then are never closed
                 name, _ = order.pop()
                 open_at[name].pop()
                 if not order:

@@ -1,4 +1,4 @@
-"""The format family, SQL: `is-sql` and `contains-sql` (SPEC section 7.2). Read by sqlglot, of the extra `metrics`."""
+"""The format family, SQL: `is-sql` and `contains-sql` (SPEC section 7.2), parsed by sqlglot (extra `metrics`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Names = FileTexts
 
 
 LONGEST = 50_000
-"""Characters that are read, in about half a second."""
+"""Maximum length of SQL, in characters, which takes about half a second to parse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SqlRules(Declared):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports unknown dialects and invalid names."""
+        """Report unknown dialects and invalid names."""
         if _missing() is None and dialect_of(self.database_type) is None:
             message = f"no SQL dialect '{self.database_type}'; known dialects: {', '.join(sorted(dialects()))}"
             near = nearest(self.database_type.lower(), [*dialects(), *DIALECTS], 0.5)
@@ -68,15 +68,15 @@ class _WithRules(DeclaredAssertion):
 
     @property
     def rules(self) -> SqlRules:
-        """The rules that hold."""
+        """The rules of the entry, or the default ones."""
         return self.value or SqlRules()
 
     def label(self) -> str:
-        """The dialect, where one is named."""
+        """The dialect, if there are rules."""
         return "" if self.value is None else self.value.database_type
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a missing library."""
+        """Report a missing library."""
         missing = _missing()
         return [missing] if missing is not None else []
 
@@ -88,7 +88,7 @@ class IsSql(_WithRules):
     value: Annotated[SqlRules | None, Doc("the dialect, and the allowed tables and columns")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then check what the statements use."""
+        """Parse the answer, then check the tables and columns that it uses."""
         if context.output is None:
             return NO_OUTPUT
         return _graded("is SQL", context.output, self.rules)
@@ -118,13 +118,13 @@ class ContainsSql(_WithRules):
 
 
 MOST_READ = 5 * LONGEST
-"""Characters of one answer that are read in all."""
+"""Maximum number of characters of one answer that are parsed in total."""
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`]*)")
 
 
 def code_blocks(text: str) -> Iterator[str]:
-    """Contents of the fenced code blocks of a text, without blank ones. A block without an end extends to the end."""
+    """Yield the contents of the non-blank fenced code blocks in a text. An unclosed block extends to the end."""
     fence = ""
     block: list[str] = []
     for line in text.splitlines(keepends=True):
@@ -158,7 +158,7 @@ def _graded(text: str, sql: str, rules: SqlRules) -> Grade:
 
 
 def _denied(statements: Statements, rules: SqlRules, dialect: str) -> list[str] | UncheckedSql:
-    """What statements touch and may not."""
+    """Return messages about the tables and columns that the statements must not use."""
     if rules.allowed_tables is None and rules.allowed_columns is None:
         return []
     from agentv.assertions.format.sql_access import denied_columns, denied_tables, is_too_deep, opaque
@@ -188,7 +188,7 @@ def _missing() -> Issue | None:
 
 
 def _name_issues(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
-    """What is wrong with an allowed name in promptfoo's form."""
+    """Report what is wrong with an allowed name in promptfoo's form."""
     parts = name.split("::")
     if len(parts) not in {1, 3}:
         yield Issue(path, f"'{name}' must have three parts: select::schema::table or select::table::column")
@@ -208,51 +208,51 @@ DIALECTS: Mapping[str, str] = {
     "sqlserver": "tsql",
     "sqlite3": "sqlite",
 }
-"""Other names → sqlglot's; those of promptfoo's parser among them."""
+"""Other name of a dialect → sqlglot's name; includes the names that promptfoo's parser uses."""
 
 Statements: TypeAlias = tuple["exp.Expr", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BadSql:
-    """Why a text is no SQL; with line and column, both from 1, where the parser knows them."""
+    """The reason why a text is not SQL, with line and column from 1 if the parser reports them."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class UncheckedSql:
-    """Why it is unknown whether a text is SQL."""
+    """The reason why a text could not be checked."""
 
     reason: str
 
 
 @cache
 def dialects() -> tuple[str, ...]:
-    """The dialects that sqlglot knows and that are SQL."""
+    """Return sqlglot's dialects that are SQL."""
     from sqlglot.dialects.dialect import Dialects
 
     return tuple(one.value for one in Dialects if one.value not in {"", "dax", "prql"})
 
 
 def dialect_of(name: str) -> str | None:
-    """The parser's name of a dialect, however it is spelled; None if the parser lacks it."""
+    """Return sqlglot's name of a dialect in any spelling, or None if sqlglot does not support it."""
     bare = name.strip().lower().replace(" ", "").replace("-", "").replace("_", "")
     known = DIALECTS.get(bare, bare)
     return known if known in dialects() else None
 
 
 def parsed(sql: str, dialect: str) -> Statements | BadSql | UncheckedSql:
-    """The statements of a text; at least one."""
+    """Return the statements of a text, at least one, or why it has none."""
     if len(sql) > LONGEST:
         return UncheckedSql(f"the SQL has {len(sql):,} characters; the maximum is {LONGEST:,}")
-    log = logging.getLogger("sqlglot")  # its warnings quote statements, text of a model, and would end on our terminal
+    log = logging.getLogger("sqlglot")  # its warnings would print model output to the terminal
     before, log.disabled = log.disabled, True
     try:
         statements = _parsed(sql, dialect)
     except RecursionError:
         return UncheckedSql("the SQL is nested too deeply")
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # bugs of the parser, on odd text
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # parser bugs on unusual text
         return UncheckedSql(f"the parser failed on the SQL: {type(error).__name__}")
     finally:
         log.disabled = before
@@ -276,12 +276,12 @@ def _parsed(sql: str, dialect: str) -> Statements | BadSql:
         return BadSql(f"{place[1]}, opened at line {place[2]}, column {int(place[3]) + 1}")
     if comma is not None:
         return BadSql(comma)
-    # comments behind the last statement are a semicolon to the parser
+    # the parser returns a Semicolon for comments after the last statement
     return tuple(one for one in found if one is not None and not isinstance(one, exp.Semicolon))
 
 
 def _checked(statements: Statements) -> BadSql | UncheckedSql | None:
-    """What is wrong with statements although they could be parsed; None: nothing."""
+    """Return what is wrong with statements that could be parsed, or None."""
     from sqlglot import exp
 
     if not statements:
@@ -293,7 +293,7 @@ def _checked(statements: Statements) -> BadSql | UncheckedSql | None:
             return BadSql(f"statement {place} selects nothing")
     vague = next((one for one in statements if isinstance(one, exp.Command)), None)
     if vague is not None:
-        # its first word is known and the rest is unread, so that prose which begins with "Create" looks the same
+        # the rest was not parsed, so that prose that begins with "Create" looks the same
         return UncheckedSql(f"the parser recognizes only the first word of the statement, {vague.name.upper()}")
     return None
 
@@ -310,7 +310,7 @@ def _kinds() -> tuple[type, ...]:
 
 
 _LENIENT = frozenset({"bigquery", "clickhouse", "databricks", "duckdb", "snowflake"})
-"""Dialects that allow a comma behind the last item of a list. sqlglot lets it pass in all of them."""
+"""Dialects that allow a trailing comma in a list. sqlglot accepts it in every dialect."""
 
 _ENDS = frozenset({"FROM", "WHERE", "GROUP_BY", "ORDER_BY", "HAVING", "LIMIT", "R_PAREN", "SEMICOLON"})
 
@@ -332,14 +332,14 @@ _INSIDE = re.compile(r" but got <Token.*| for <class '[\w.]+'>", re.DOTALL)
 
 
 def _parser_message(error: Exception) -> str:
-    """The parser's first complaint, without the names of its own classes."""
+    """Return the parser's first error message, without the names of its classes."""
     first = next(iter(getattr(error, "errors", ())), None)
     if first is None:
         return _INSIDE.sub("", str(error).split("\n", 1)[0])
     what = _INSIDE.sub("", str(first["description"]))
     word = str(first.get("highlight") or "")
     near = f" near {excerpt(word, 40)!r}" if word else ""
-    column = max(int(first["col"]) - len(word) + 1, 1)  # the parser counts up to the end of the word
+    column = max(int(first["col"]) - len(word) + 1, 1)  # the parser reports the end of the word
     return f"{what}{near} at line {first['line']}, column {column}"
 
 

@@ -1,6 +1,6 @@
-"""Tables and columns that a SQL statement touches, checked against those that are allowed.
+"""Check of the tables and columns that a SQL statement uses against the allowed ones.
 
-Strict where it is in doubt: what cannot be traced back to something allowed is denied.
+A name that cannot be traced back to something allowed is denied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 500
-"""Levels of a statement whose tables and columns are determined."""
+"""Maximum nesting depth of a statement whose tables and columns are determined."""
 
 _TRANSPARENT = (
     exp.Query,
@@ -38,18 +38,18 @@ _TRANSPARENT = (
     exp.Commit,
     exp.Rollback,
 )
-"""Statements whose tables and columns are all in their tree."""
+"""Statements whose syntax tree contains all their tables and columns."""
 
 _WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)
 
 
 def opaque(statement: exp.Expr) -> str | None:
-    """Name of a statement whose tables are unknown: `SHOW`; None: they are known."""
+    """Return the name of a statement whose tables are unknown, such as `SHOW`, or None if they are known."""
     return None if isinstance(statement, _TRANSPARENT) else statement.key.upper()
 
 
 def is_too_deep(statement: exp.Expr) -> bool:
-    """Whether a statement is nested so deep that looking at its names would take too long: `a + a + a …`."""
+    """Return whether a statement, such as `a + a + a …`, is nested too deeply to resolve its names in time."""
     depths = {id(statement): 0}
     for node in statement.walk():
         depth = depths.setdefault(id(node), depths.get(id(node.parent), 0) + 1)
@@ -59,26 +59,28 @@ def is_too_deep(statement: exp.Expr) -> bool:
 
 
 def denied_tables(statement: exp.Expr, allowed: Iterable[str] | None, dialect: str) -> list[str]:
-    """The tables that a statement touches and that are not among the allowed ones, each once; None: all are.
+    """Return the tables that a statement uses and that are not allowed, without duplicates. None allows all tables.
 
     Raises:
-        TimeoutError: a pattern takes too long.
+        TimeoutError: matching a pattern takes too long.
     """
     return _denied(_tables(statement, Names(dialect)), allowed)
 
 
 def denied_columns(statement: exp.Expr, allowed: Iterable[str] | None, dialect: str) -> list[str]:
-    """The columns that a statement touches and that are not among the allowed ones, each once; `*` is all of them.
+    """Return the columns that a statement uses and that are not allowed, without duplicates. None allows all columns.
+
+    `*` stands for all columns of a table.
 
     Raises:
-        TimeoutError: a pattern takes too long.
+        TimeoutError: matching a pattern takes too long.
     """
     return _denied(_columns(statement, Names(dialect)), allowed)
 
 
 Rule: TypeAlias = "str | tuple[Pattern[str], ...]"
 Used: TypeAlias = tuple[tuple[str, ...], tuple[str, str, str]]
-"""The names of a table or column, the full one last, and what promptfoo's form of a rule is compared with."""
+"""(names of a table or column, the full one last; the parts that are matched with promptfoo's form of a rule)."""
 
 
 def _denied(used: Iterable[Used], allowed: Iterable[str] | None) -> list[str]:
@@ -90,7 +92,7 @@ def _denied(used: Iterable[Used], allowed: Iterable[str] | None) -> list[str]:
 
 
 def _rule(written: str) -> Rule:
-    """A name in lower case, or the three patterns of promptfoo's form."""
+    """Return an allowed name in lower case, or the three patterns of promptfoo's form."""
     if "::" not in written:
         return written.strip().lower()
     return tuple(compiled(part, "i") for part in written.split("::"))
@@ -106,7 +108,7 @@ def _allows(rule: Rule, names: tuple[str, ...], authority: tuple[str, str, str])
 
 
 def _kind_of(node: exp.Expr, statement: exp.Expr) -> str:
-    """What is done with a table or column: the name of the statement for its target, else `select`."""
+    """Return how a table or column is used: the statement's name, such as `insert`, for its target, else `select`."""
     if not isinstance(statement, _WRITES) or node.find_ancestor(exp.Select) is not None:
         return "select"
     if isinstance(node, exp.Table) and node.find_ancestor(exp.From, exp.Join) is not None:
@@ -120,7 +122,7 @@ def _tables(statement: exp.Expr, names: Names) -> Iterator[Used]:
         is_alias = table.arg_key == "tables" and isinstance(statement, exp.Delete) and table.name.lower() in aliases
         if not is_alias and not names.is_derived(table):
             full = ".".join(part for part in (table.catalog, table.db, table.name) if part)
-            # a table of that name in another schema is another table
+            # the full name only: a table of the same name in another schema is a different table
             yield (full,), (_kind_of(table, statement), table.db or "null", table.name)
 
 
@@ -131,7 +133,7 @@ def _columns(statement: exp.Expr, names: Names) -> Iterator[Used]:
 
 
 def _used_columns(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str, str]]:
-    """(what is done, table or "", column) of every column in an expression, `*` for all of a table's."""
+    """Yield (how it is used, table or "", column) for every column in an expression; `*` is all columns of a table."""
     for column in statement.find_all(exp.Column):
         if not names.is_known_inside(column):
             yield _kind_of(column, statement), names.table_of(column), column.name
@@ -144,13 +146,13 @@ def _used_columns(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str,
         if around is not None and not names.reads_tables(around):
             continue
         if join.method == "NATURAL":
-            yield "select", "", "*"  # by all columns that two tables have in common
+            yield "select", "", "*"  # joins by all columns that the tables share
         for one in join.args.get("using") or ():
             yield "select", "", one.name
 
 
 def _listed_columns(statement: exp.Expr) -> Iterator[tuple[str, str, str]]:
-    """Those in the list of an INSERT or CREATE, and those that an ALTER adds."""
+    """Yield the same for columns in the list of an INSERT or CREATE, and for columns that an ALTER adds."""
     for schema in statement.find_all(exp.Schema):
         for one in schema.expressions:
             if isinstance(one, exp.Identifier | exp.ColumnDef):
@@ -167,25 +169,25 @@ _ALIASES_IN = frozenset({"order", "group", "having"})
 """Clauses of a SELECT in which its aliases may be used."""
 
 _OWN_ORDER = (exp.Window, exp.WithinGroup, exp.AggFunc)
-"""Where a name is a column of what is read, whatever the aliases of the SELECT around it."""
+"""Expressions in which a name is a column of a source, even if the SELECT around them has an alias of that name."""
 
 _BOUNDARIES = (*_READERS, *_OWN_ORDER, exp.SetOperation, exp.CTE, exp.Lateral, exp.From, exp.Join)
 
 
 def name_of(node: object) -> str:
-    """A table by its own name, with its schema if it is given."""
+    """Return the name of a table, with its schema if given, or "" if the node is not a table."""
     return ".".join(part for part in (node.db, node.name) if part) if isinstance(node, exp.Table) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What one SELECT, UPDATE, DELETE or MERGE reads directly.
+    """The sources that one SELECT, UPDATE, DELETE or MERGE reads directly.
 
     Attributes:
-        sources: tables and subqueries by the names that they go by.
-        aliases: names that it gives to its own results.
-        is_derived: all that it reads is made by the statement itself, where its columns are looked at.
-        outputs: columns of all its sources that are made by the statement itself; `*` is any.
+        sources: tables and subqueries by alias or name.
+        aliases: aliases of its own results.
+        is_derived: whether all sources are subqueries or common table expressions, whose columns are checked there.
+        outputs: columns of such sources; `*` is any column.
     """
 
     sources: Mapping[str, exp.Expr]
@@ -195,12 +197,12 @@ class _Scope:
 
 
 class Names:
-    """The names of one statement. Every part of it is looked at once, however many names there are.
+    """Resolves the names in one statement. Results are cached, so that every part of it is examined once.
 
-    Names are compared as in the dialect: `Users` and `users` are one table to SQLite and two to MySQL.
+    Names are compared by the dialect's rules: `Users` and `users` are the same table in SQLite but not in MySQL.
 
     Args:
-        dialect: sqlglot's name of it.
+        dialect: sqlglot's name of the dialect.
     """
 
     def __init__(self, dialect: str) -> None:
@@ -210,11 +212,11 @@ class Names:
         self._nearest: dict[int, exp.Expr | None] = {}
 
     def is_derived(self, table: exp.Expr) -> bool:
-        """Whether a name is that of a common table expression in reach, and no table."""
+        """Return whether a name refers to a visible common table expression rather than a table."""
         return self._cte_called(table) is not None
 
     def is_known_inside(self, column: exp.Column) -> bool:
-        """Whether a name is one that the statement gives itself: an alias, or a column of a subquery."""
+        """Return whether the statement itself defines a column, as an alias or in a subquery."""
         if column.args.get("table") is not None:
             source = self._source_called(column.args["table"], column)
             return source is not None and self._query_of(source) is not None
@@ -230,11 +232,11 @@ class Names:
         return False
 
     def reads_tables(self, select: exp.Select) -> bool:
-        """Whether a `*` of a SELECT is columns of a table."""
+        """Return whether `*` in a SELECT includes columns of a table."""
         return not self._scope(select).is_derived
 
     def table_of(self, column: exp.Column) -> str:
-        """The table that a qualified column belongs to, by its own name and not by its alias."""
+        """Return the table of a qualified column, by its name rather than its alias; "" for an unqualified column."""
         if not column.table:
             return ""
         return name_of(self._source_called(column.args["table"], column)) or column.table
@@ -248,7 +250,7 @@ class Names:
             parent = node.parent
             found = self._places(parent).get(name)
             if isinstance(parent, exp.With):
-                # inside of one, those before it are in reach; with RECURSIVE all of them
+                # a common table expression sees those before it, or all of them with RECURSIVE
                 if found is not None and (parent.args.get("recursive") or found[0] < (node.index or 0)):
                     return found[1]
             elif not isinstance(node, exp.With) and found is not None:
@@ -257,7 +259,7 @@ class Names:
         return None
 
     def _places(self, node: exp.Expr) -> dict[str, tuple[int, exp.Expr]]:
-        """The common table expressions of a node with their places, by name."""
+        """Return the common table expressions of a node by name, each with its position."""
         found = self._ctes.get(id(node))
         if found is None:
             clause = node if isinstance(node, exp.With) else node.args.get("with_")
@@ -282,7 +284,7 @@ class Names:
         return found
 
     def _query_of(self, source: exp.Expr) -> exp.Expr | None:
-        """What makes the rows of a source within the statement; None for a table, and for tables that are joined."""
+        """Return the subquery or common table expression that a source is; None for a table or joined tables."""
         cte = self._cte_called(source)
         if cte is not None:
             return cte
@@ -291,7 +293,7 @@ class Names:
         return source if is_query else None
 
     def _outputs(self, source: exp.Expr) -> Iterator[str]:
-        """The columns of a subquery or common table expression; `*` where they are not known."""
+        """Yield the columns of a subquery or common table expression; `*` if they are unknown."""
         alias = source.args.get("alias")
         renamed = alias.columns if isinstance(alias, exp.TableAlias) else ()
         yield from map(self._column_key, renamed)
@@ -315,7 +317,7 @@ class Names:
                 yield self._column_key(identifier)
 
     def _is_alias(self, name: str, column: exp.Column) -> bool:
-        """Whether a column is a result of the query around it, named again behind its SELECT list."""
+        """Return whether a column in a later clause refers to an alias or result of the query around it."""
         for child, parent in self._boundaries(column):
             if isinstance(parent, exp.SetOperation):
                 return child.arg_key == "order" and name in set(self._selected(parent))
@@ -326,20 +328,20 @@ class Names:
         return False
 
     def _source_called(self, identifier: exp.Expr, inner: exp.Expr) -> exp.Expr | None:
-        """What an alias or table name stands for, looked up from the inside out."""
+        """Return the source that an alias or table name refers to, from the innermost scope outwards, or None."""
         name = self._key(identifier)
         scopes = [self._scope(reader) for reader in self._visible(inner)]
         found = next((scope.sources[name] for scope in scopes if name in scope.sources), None)
         if found is not None:
             return found
-        # an error in this dialect, but for MySQL where files have no case
+        # an error in this dialect, except in MySQL on a case-insensitive file system
         loose = (source for scope in scopes for key, source in scope.sources.items() if key.lower() == name.lower())
         return next(loose, None)
 
     def _visible(self, node: exp.Expr) -> Iterator[exp.Expr]:
-        """The statements whose sources a name may mean, from the inside out.
+        """Yield the statements whose sources a name can refer to, from the innermost outwards.
 
-        A subquery of FROM, and a common table expression, do not see what stands beside them, but for LATERAL.
+        A subquery in FROM, unless it is LATERAL, and a common table expression do not see the sources beside them.
         """
         sees = True
         is_lateral = False
@@ -356,7 +358,7 @@ class Names:
                 sees = isinstance(child, exp.Table) and sees
 
     def _boundaries(self, node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-        """The places above a node at which names change their meaning, from the inside out: a part, and the whole."""
+        """Yield (child, ancestor) for each ancestor that changes the meaning of names, from the innermost outwards."""
         child = self._boundary(node)
         while child is not None and child.parent is not None:
             yield child, child.parent
@@ -376,21 +378,21 @@ class Names:
         return found
 
     def _key(self, node: object) -> str:
-        """A name of a table in the form in which equal names are equal."""
+        """Return the name of a table, normalized for comparison."""
         if not isinstance(node, exp.Identifier):
             return ""
         copy = exp.Identifier(this=node.this, quoted=node.args.get("quoted"))
         return str(self._dialect.normalize_identifier(copy).this)
 
     def _column_key(self, node: object) -> str:
-        """A name of a column in that form; MySQL tells capitals apart in tables alone."""
+        """Return the name of a column, normalized for comparison. MySQL only distinguishes case in names of tables."""
         if isinstance(node, exp.Identifier) and isinstance(self._dialect, MySQL):
             return str(node.this).lower()
         return self._key(node)
 
 
 def _sources(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The tables and subqueries that a SELECT, UPDATE, DELETE or MERGE reads directly, also those in parentheses."""
+    """Yield the sources that a SELECT, UPDATE, DELETE or MERGE reads directly, including those in parentheses."""
     parts = (one for one in node.iter_expressions() if isinstance(one, exp.From | exp.Join | exp.Lateral))
     direct = [one if isinstance(one, exp.Lateral) else one.this for one in parts]
     using = node.args.get("using")
@@ -410,6 +412,6 @@ def _with_joined(source: object) -> Iterator[exp.Expr]:
 
 
 def _identifier_of(source: exp.Expr) -> object:
-    """The name by which a source is called."""
+    """Return the alias of a source, else its name."""
     alias = source.args.get("alias")
     return alias.this if isinstance(alias, exp.TableAlias) else source.this

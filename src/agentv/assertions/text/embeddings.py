@@ -20,13 +20,13 @@ Measure = Literal["cosine", "dot", "euclidean"]
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    """The cosine of the angle between two vectors, -1 to 1; 0 where one of them has no length."""
+    """Return the cosine of the angle between two vectors, from -1 to 1, or 0 if one of them has length 0."""
     lengths = math.hypot(*one) * math.hypot(*other)
     return min(max(dot(one, other) / lengths, -1.0), 1.0) if lengths else 0.0
 
 
 def dot(one: Vector, other: Vector) -> float:
-    """The dot product of two vectors: their cosine, where both have length 1."""
+    """Return the dot product of two vectors, which is their cosine if both have length 1."""
     return math.fsum(map(mul, one, other))
 
 
@@ -53,11 +53,11 @@ class Similar(DeclaredAssertion):
     timeout_s: ClassVar[float | None] = JUDGE_TIMEOUT_S
 
     def label(self) -> str:
-        """The first reference."""
+        """The first few references."""
         return listed(texts_in(self.value))
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a threshold that every answer reaches, or none can."""
+        """Report a threshold that every answer reaches or that none can reach."""
         if self.measure != "euclidean" and self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "nearly any two texts are this similar, so this checks nothing", hint=hint)
@@ -65,13 +65,13 @@ class Similar(DeclaredAssertion):
             yield Issue(("threshold",), f"a cosine is at most 1, so no answer can reach {self.threshold:g}")
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Embed the answer and the references, and compare the closest with the threshold."""
+        """Embed the answer and the references, and compare the similarity to the closest one with the threshold."""
         references = texts_in(self.value) or texts_in(context.reference or None)
         if context.output is None:
             return NO_OUTPUT
         if not any(one.strip() for one in references):
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
-        if not context.output.strip():  # no model can embed it, and it means nothing
+        if not context.output.strip():  # models cannot embed an empty text
             check = Check(f"is similar in meaning to {listed(tuple(references))}", False, "the answer is empty")
             return Grade(0.0, False, (check,), has_own_threshold=True)
         texts = (context.output, *references)
@@ -107,7 +107,7 @@ class Similar(DeclaredAssertion):
 
 
 def _unusable(found: Embeddings, texts: int) -> str | None:
-    """Why embeddings cannot be compared; None if they can."""
+    """Return why the embeddings cannot be compared, or None if they can."""
     vectors = found.vectors
     if len(vectors) != texts:
         return f"requested embeddings of {texts} texts, received {len(vectors)}"

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from regex import Pattern
 
 _LOOKALIKES = 20
-"""Texts of a list that are looked for in spite of other normalisations and unseen characters."""
+"""Maximum number of texts of a list that are compared again without invisible and similar characters."""
 
 DEFAULT_EDITS = 5
 """Default number of edits for `levenshtein`, as in promptfoo."""
 
 MOST_SEARCHED = 2_000_000_000
-"""Characters that the texts of one assertion are looked for in, each of them in all of the answer."""
+"""Maximum number of texts of one assertion times the length of the answer, in characters."""
 
 TOO_LONG = Grade.errored("too-long", "the answer is too long to search for this many texts")
 
@@ -52,11 +52,11 @@ class _SomeTexts(DeclaredAssertion, Struct, frozen=True):
     folds: ClassVar[bool] = False
 
     def label(self) -> str:
-        """The first of the texts, in quotes."""
+        """The first few texts, in quotes."""
         return listed(self.value)
 
     def too_long(self, output: str) -> bool:
-        """Whether it would take seconds to look for so many texts in so long an answer."""
+        """Return whether it would take seconds to search this answer for all texts."""
         return len(self.value) * len(output) > MOST_SEARCHED
 
 
@@ -75,7 +75,7 @@ class IContains(_OneText, frozen=True):
     """The answer contains a text; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the text in both with their case folded."""
+        """Look for the text in the answer, both case-folded."""
         if context.output is None:
             return NO_OUTPUT
         folded, value = context.output.casefold(), self.value.casefold()
@@ -87,7 +87,7 @@ class ContainsAny(_SomeTexts, frozen=True):
     """The answer contains at least one of several texts."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for one after the other, until one is found."""
+        """Look for the texts in order, and stop at the first match."""
         from agentv.assertions.comparing import only_difference
 
         output = context.output
@@ -117,7 +117,7 @@ class ContainsAll(_SomeTexts, frozen=True):
     """The answer contains every one of several texts."""
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for all of them: a check per text."""
+        """Look for every text, with one check per text."""
         output = context.output
         if output is None or self.too_long(output):
             return NO_OUTPUT if output is None else TOO_LONG
@@ -146,7 +146,7 @@ class _Edge(_OneText, frozen=True):
     trim: Trim = True
 
     def validate(self) -> Iterable[Issue]:
-        """White space alone is trimmed away, and every answer would pass."""
+        """Report a text of white space alone, which is trimmed to an empty text that every answer matches."""
         if self.trim and not self.value.strip():
             message = "leading and trailing white space is ignored, so there is nothing left to find"
             yield Issue(("value",), message, hint="trim: false compares it as it is written")
@@ -193,7 +193,7 @@ class Equals(DeclaredAssertion, Struct, frozen=True):
     of_text_alone: ClassVar[bool] = True
 
     def label(self) -> str:
-        """The text in quotes, or what kind of value it is."""
+        """The text in quotes, or the kind of value."""
         return quoted(self.value) if isinstance(self.value, str) else _kind(self.value)
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -235,7 +235,7 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
         return self.flags + JAVASCRIPT
 
     def validate(self) -> Iterable[Issue]:
-        """Reports unknown flags, and a pattern that does not compile."""
+        """Report unknown flags, and a pattern that does not compile, matches every answer or may be slow."""
         from agentv.matching.patterns import FLAGS, PatternError, backtracks, compiled, matches_everything
 
         unknown = [letter for letter in self.flags if letter not in FLAGS]
@@ -256,7 +256,7 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
             yield Issue(("value",), message, "slow-regex", "make sure only one alternative can match it", warning=True)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Search. A search that runs past its time limit is an errored grade."""
+        """Search the answer. A search that exceeds its time limit gives an errored grade."""
         from agentv.matching.patterns import compiled, search
 
         output = context.output
@@ -280,13 +280,13 @@ class Levenshtein(_OneText, frozen=True):
     threshold: Annotated[Count, Doc("maximum number of edits")] = DEFAULT_EDITS
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a threshold that even the empty answer passes."""
+        """Report a threshold that even an empty answer meets."""
         if self.threshold >= len(self.value):
             message = f"{self.threshold} edits turn {quoted(self.value)} into an empty text, so any short answer passes"
             yield Issue(("threshold",), message, hint=f"less than {len(self.value)}", warning=True)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Count the edits, no further than needed."""
+        """Count the edits, up to the threshold."""
         from agentv.assertions.comparing import TooManyEditsError, edits_between
 
         if context.output is None:
@@ -318,7 +318,7 @@ class WordCount(DeclaredAssertion, Struct, frozen=True):
     of_text_alone: ClassVar[bool] = True
 
     def words(self) -> tuple[int, int | None]:
-        """The minimum and maximum number of words; None: no limit."""
+        """Return the minimum and the maximum number of words; None means no maximum."""
         if isinstance(self.value, int):
             return self.value, self.value
         given = self.value or self
@@ -329,7 +329,7 @@ class WordCount(DeclaredAssertion, Struct, frozen=True):
         return _span_of(*self.words())
 
     def validate(self) -> Iterable[Issue]:
-        """Reports missing or duplicate limits, and limits that no answer or every answer meets."""
+        """Report missing or duplicate limits, and limits that no answer or every answer meets."""
         if self.value is not None and (self.min is not None or self.max is not None):
             yield Issue(("value",), "'value' conflicts with 'min' and 'max'; keep one of them")
             return
@@ -340,7 +340,7 @@ class WordCount(DeclaredAssertion, Struct, frozen=True):
             yield Issue(("min",) if self.value is None else ("value", "min"), f"min ({low}) is above max ({high})")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Count the words, by Unicode's boundaries."""
+        """Count the words by Unicode's word boundaries."""
         return _counted(context.output, *self.words(), count=words_in)
 
 
@@ -356,7 +356,7 @@ class MinTokens(DeclaredAssertion, Struct, frozen=True):
         return str(self.value)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a minimum that every answer meets."""
+        """Report a minimum that every answer meets."""
         if self.value == 0:
             yield Issue(("value",), "every answer has at least 0 words, so this checks nothing")
 
@@ -389,9 +389,9 @@ def _within(value: str, output: str) -> bool:
 
 
 def _check(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Check:
-    """The check of a search: `at` is where the value was found, below 0 for nowhere.
+    """Return the check of a search that found `value` at position `at`, which is negative if it was not found.
 
-    `cut`: characters at the beginning of the answer that `output` lacks.
+    `cut` is the number of characters that were trimmed from the beginning of the answer to get `output`.
     """
     if at < 0:
         from agentv.assertions.comparing import only_difference
@@ -403,17 +403,17 @@ def _check(text: str, output: str, at: int, value: str, matches: Matches = _with
 
 
 def _found(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Grade:
-    """The grade of a search, as `_check`."""
+    """Return the grade of a search, given the arguments of `_check`."""
     return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, value, matches, cut),))
 
 
 def _as_written(output: str, folded: str) -> str:
-    """What evidence is taken from: folding can change the length, and then places in the two texts differ."""
+    """Return the text to quote as evidence: if case folding changed the length, positions only fit the folded text."""
     return output if len(output) == len(folded) else _Folded(folded)
 
 
 class _Folded(str):
-    """A folded text whose places are not those of the answer."""
+    """A case-folded text whose positions differ from those in the answer."""
 
     __slots__ = ()
 
@@ -442,12 +442,12 @@ _LONG = 1_000_000
 
 
 def _tokens(text: str) -> int:
-    """Words between white space; those of a long text are counted without a copy of each."""
+    """Return the number of words separated by white space. In a long text, they are counted without being copied."""
     return len(text.split()) if len(text) < _LONG else sum(1 for _ in _WORD.finditer(text))
 
 
 def words_in(text: str) -> int:
-    """The words by Unicode's default word boundaries (UAX #29): parts that contain a letter or a digit.
+    """Return the number of words by Unicode's default word boundaries (UAX #29): segments with a letter or a digit.
 
     In scripts that are written without spaces, such as Chinese, Japanese and Thai, every character is a word.
     """

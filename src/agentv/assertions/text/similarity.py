@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]  # it has no types
 
 LONGEST = 200_000
-"""Characters of an answer that are compared."""
+"""Maximum length of an answer, in characters."""
 
 GLEU_ORDER = 4
-"""The longest runs of words that GLEU counts."""
+"""Length of the longest n-grams, in words, that GLEU counts."""
 
 References = Annotated[
     FileText | FileTexts | None,
@@ -39,11 +39,11 @@ class _Similar(DeclaredAssertion):
     threshold: float
 
     def label(self) -> str:
-        """The first reference."""
+        """The first few references."""
         return listed(texts_in(self.value))
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a threshold that every answer reaches, and references without words."""
+        """Report a threshold that every answer reaches, and references without words."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
@@ -71,7 +71,7 @@ class _Similar(DeclaredAssertion):
         return Grade(score, passed, grade.checks, has_own_threshold=True, needs=self.threshold)
 
     def score(self, output: str, references: Sequence[str]) -> float:
-        """Similarity from 0 to 1; the highest over several references."""
+        """Return the similarity from 0 to 1, the highest over several references."""
         raise NotImplementedError
 
 
@@ -84,12 +84,12 @@ class RougeN(_Similar):
     n: Annotated[int, Between(1, 9), Doc("n-gram length: 1 is ROUGE-1, 2 is ROUGE-2")] = 1
 
     def validate(self) -> Iterable[Issue]:
-        """As of all, and a library that is not installed."""
+        """Report a missing library, else the problems of every such type."""
         missing = missing_extra("rouge_score", "metrics", "computing ROUGE")
         return [missing] if missing is not None else _Similar.validate(self)
 
     def score(self, output: str, references: Sequence[str]) -> float:
-        """C.-Y. Lin, 2004, as Google's rouge-score computes it."""
+        """Return ROUGE-N (C.-Y. Lin, 2004) as Google's rouge-score computes it."""
         scorer = _rouge(self.n)
         return max(float(scorer.score(one, output)[f"rouge{self.n}"].fmeasure) for one in references)
 
@@ -109,12 +109,12 @@ class Bleu(_Similar):
     ] = "13a"
 
     def validate(self) -> Iterable[Issue]:
-        """As of all, and a library that is not installed."""
+        """Report a missing library, else the problems of every such type."""
         missing = missing_extra("sacrebleu", "metrics", "computing BLEU")
         return [missing] if missing is not None else _Similar.validate(self)
 
     def score(self, output: str, references: Sequence[str]) -> float:
-        """K. Papineni et al., 2002, of one sentence, as sacrebleu computes it: smoothed, with effective order."""
+        """Return sentence BLEU (K. Papineni et al., 2002) as sacrebleu computes it: smoothed, with effective order."""
         from sacrebleu import sentence_bleu
 
         composed, given = normalize("NFC", output), [normalize("NFC", one) for one in references]
@@ -129,8 +129,8 @@ class Gleu(_Similar):
     threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.5
 
     def score(self, output: str, references: Sequence[str]) -> float:
-        """Y. Wu et al., 2016, section 6: the lower of precision and recall over all runs of 1 to 4 words."""
-        # written out, since the library that has it takes a quarter of a second to import
+        """Return GLEU (Y. Wu et al., 2016, section 6): the lower of precision and recall, over 1- to 4-grams."""
+        # implemented here, because importing a library that has it takes a quarter of a second
         found, shares = _runs(words(output)), [0.0]
         for one in references:
             wanted = _runs(words(one))
@@ -139,7 +139,7 @@ class Gleu(_Similar):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, composed (NFC), without punctuation.
+    """Return the words of a text in lower case, normalized to NFC, without punctuation.
 
     In scripts that are written without spaces (Chinese, Japanese, Thai and the like) every character is a word.
     """
@@ -161,10 +161,10 @@ def _runs(tokens: Sequence[str]) -> Counter[tuple[str, ...]]:
 
 
 class _Words:
-    """What rouge-score asks to split texts: its own way knows the letters a to z alone."""
+    """Tokenizer for rouge-score, whose own one only knows the letters a to z."""
 
     def tokenize(self, text: str) -> list[str]:
-        """The words."""
+        """Return the words of a text."""
         return words(text)
 
 
