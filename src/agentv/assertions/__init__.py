@@ -1,1 +1,1 @@
-"""The built-in assertion types, a family a file, and how projects add their own (SPEC sections 7 and 8)."""
+"""The built-in assertion types, one module per family, and projects' custom types (SPEC sections 7 and 8)."""

@@ -298,7 +298,7 @@ class FieldAccuracy(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class JsonMatch(DeclaredAssertion):
-    """The answer's JSON contains everything of a value, or is equal to it."""
+    """The answer's JSON contains all of a value, or equals it."""
 
     reads_json: ClassVar[bool] = True
 

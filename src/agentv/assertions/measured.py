@@ -107,7 +107,7 @@ class _Bounds(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Latency(_Bounds):
-    """The answer took at most this many milliseconds, or began within so many."""
+    """The answer, or its first token, arrived within this many milliseconds."""
 
     threshold: Annotated[Amount | None, Doc("maximum latency of the answer, in milliseconds")] = None
     first_token_ms: Annotated[

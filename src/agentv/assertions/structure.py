@@ -60,7 +60,7 @@ class AssertSet(DeclaredAssertion):
     ] = None
 
     short: ClassVar[str | None] = "assert"
-    timeout_s: ClassVar[float | None] = math.inf  # each assertion of the set has a limit of its own
+    timeout_s: ClassVar[float | None] = math.inf  # each assertion of the set has its own limit
 
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:

@@ -157,7 +157,6 @@ def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
 
 
 def _shape(value: Json) -> str:
-    """Return a short description of a value's kind."""
     if isinstance(value, dict):
         return excerpt(f"an object with {', '.join(map(repr, list(value)[:5]))}") if value else "an object without keys"
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Files in an answer as text: what a judge reads in place of their names.
+"""Text of the files in an answer, which a judge reads instead of their names.
 
 A target may answer with files: blocks `{"type": "file", "media_type": …, "path": …}`, as AgentV's do. Text files are
-read; other ones need a preprocessor. A file that cannot be read errs the grade: its name is no answer.
+read; others need a preprocessor. If a file cannot be read, the grade is errored: its name is not an answer.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from agentv.user_code.processes import run_program
 PREPROCESSOR_FAILED = "preprocessor-failed"
 
 LONGEST = 10_000_000
-"""Bytes of one file, and of what a preprocessor prints."""
+"""Maximum size of a file or of a preprocessor's output, in bytes."""
 
 
 async def with_file_texts(
     context: AssertionContext, preprocessors: Sequence[Preprocessor]
 ) -> AssertionContext | Failure:
-    """The context with the text of the files in the answer; why one of them has none.
+    """Return the context with the text of the files in the answer, or a Failure if one of them has none.
 
     Args:
-        context: of an answer; returned as it is where the answer has no files, or a `transform` made another of it.
-        preprocessors: of which the first of a type is used.
+        context: returned unchanged if the answer has no files or was replaced by a `transform`.
+        preprocessors: the first one for a media type is used.
     """
     message = next((one for one in reversed(context.messages) if one.role == "assistant"), None)
     blocks = message.content if message is not None and isinstance(message.content, tuple) else ()
@@ -72,29 +72,32 @@ async def _text_of(
 
 
 def _path_of(written: str, preprocessor: Preprocessor | None, context: AssertionContext) -> str | None:
-    """Where a file is that an answer names; None where a grader must not look: the answer decides what is read."""
-    homes = [context.workspace_path, preprocessor.command.cwd if preprocessor is not None else None, os.getcwd()]  # noqa: PTH109  # text
+    """Return the path of a file that an answer names, or None if it is hidden or outside of the project.
+
+    The name comes from the answer, which must not get the grader to read other files.
+    """
+    homes = [context.workspace_path, preprocessor.command.cwd if preprocessor is not None else None, os.getcwd()]  # noqa: PTH109  # paths are text here
     roots = [os.path.realpath(home) for home in homes if home]
     for root in roots:
-        path = os.path.realpath(os.path.join(root, written.removeprefix("file://")))  # noqa: PTH118  # text
+        path = os.path.realpath(os.path.join(root, written.removeprefix("file://")))  # noqa: PTH118
         inside = any(_shows(one, path) for one in roots)
-        if inside and (os.path.isfile(path) or root is roots[-1]):  # noqa: PTH113  # text
+        if inside and (os.path.isfile(path) or root is roots[-1]):  # noqa: PTH113
             return path
     return None
 
 
 def _shows(root: str, path: str) -> bool:
-    """Whether a path is inside a directory and not hidden there, as `.env` is."""
+    """Return whether a path is inside a directory and not hidden there, as `.env` would be."""
     inside = path.startswith(root.rstrip(os.sep) + os.sep)
     return inside and not any(part.startswith(".") for part in Path(os.path.relpath(path, root)).parts)
 
 
 def _read(path: str) -> str | Failure:
-    """The text of a text file."""
+    """Return the text of a file, or why it has none."""
     try:
-        if not os.path.isfile(path):  # noqa: PTH113  # text
+        if not os.path.isfile(path):  # noqa: PTH113
             return Failure(PREPROCESSOR_FAILED, "it does not exist")
-        with open(path, "rb") as file:  # noqa: PTH123  # text
+        with open(path, "rb") as file:  # noqa: PTH123
             data = file.read(LONGEST + 1)
         text = data.decode()
     except OSError as error:
@@ -112,7 +115,7 @@ def _read(path: str) -> str | Failure:
 async def _printed(
     preprocessor: Preprocessor, path: str, block: DocumentBlock, context: AssertionContext
 ) -> str | Failure:
-    """What the command makes of a file."""
+    """Return the text that a preprocessor prints for a file, or why there is none."""
     command = preprocessor.command
     stdin = json.dumps({"path": path, "original_path": block.path, "media_type": block.media_type}).encode()
     env = with_sdk(context.env)

@@ -1,4 +1,4 @@
-"""A local proxy to the judge for one run of a script: on loopback, with a token and a limit of calls."""
+"""A local proxy to the judge for one run of a script: on loopback, with a token and a limit on calls."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _LARGEST = 20_000_000
 
 @asynccontextmanager
 async def judge_proxy(judge: Judge, max_calls: int) -> AsyncIterator[JudgeAccessServer]:
-    """Serve while the body runs; yields the door, whose `env` leads a script to it and which knows what was spent.
+    """Serve while the body runs, and yield the server, with `env` for the script and the cost of its calls.
 
     `POST /invoke {"question", "systemPrompt"?}` → `{"output", "rawText"}`, `POST /invokeBatch {"requests": […]}` →
     `{"responses": […]}`, `GET /info` → `{"maxCalls", "callCount", …}`: AgentV's protocol, so that scripts written
-    for it work. 401 without the token, 429 beyond `max_calls`, 400 for what is no request, 502 where the judge fails.
+    for it work. Errors are 401 without the token, 429 beyond `max_calls`, 400 for an invalid request, and 502 if the
+    judge fails.
     """
     from aiohttp import web
 
@@ -41,7 +42,7 @@ async def judge_proxy(judge: Judge, max_calls: int) -> AsyncIterator[JudgeAccess
     app.router.add_post("/invokeBatch", access.guarded(access.invoke_batch))
     app.router.add_get("/info", access.guarded(access.info))
     quiet = logging.getLogger(__name__)
-    quiet.disabled = True  # a bad request is its sender's affair
+    quiet.disabled = True  # the response tells the sender about a bad request
     runner = web.AppRunner(app, access_log=None, logger=quiet, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -55,7 +56,7 @@ async def judge_proxy(judge: Judge, max_calls: int) -> AsyncIterator[JudgeAccess
 
 
 class _ProxyRefusedError(Exception):
-    """A request gets no answer; `status` is the HTTP status that says why."""
+    """A request is refused; `status` is the HTTP status of the response."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -64,12 +65,12 @@ class _ProxyRefusedError(Exception):
 
 @dataclass(slots=True)
 class JudgeAccessServer:
-    """The judge, as one script may ask it.
+    """The HTTP handlers by which one script calls the judge.
 
     Attributes:
-        env: the environment variables that lead to it.
-        cost_usd, token_usage: of all calls together; None as long as no call said.
-        hosts: what a request may call this host; a page in a browser that was led here calls it something else.
+        env: environment variables with its URL and token.
+        cost_usd, token_usage: totals of all calls; None until a call reports them.
+        hosts: accepted Host headers. A web page that reaches this server by DNS rebinding sends another one.
     """
 
     judge: Judge
@@ -83,7 +84,7 @@ class JudgeAccessServer:
 
     @property
     def answered(self) -> Middleware:
-        """Middleware of every handler: each request gets an answer in JSON, and never a 500."""
+        """Middleware of every handler: each response is JSON, and never a 500."""
         from aiohttp import web
 
         @web.middleware
@@ -94,7 +95,7 @@ class JudgeAccessServer:
                 return await handler(request)
             except _ProxyRefusedError as refused:
                 return web.json_response({"error": str(refused)}, status=refused.status)
-            except web.HTTPException as error:  # no such path, another method, too large a body
+            except web.HTTPException as error:  # unknown path, wrong method, body too large
                 allowed = {name: value for name, value in error.headers.items() if name == "Allow"}
                 return web.json_response({"error": error.reason}, status=error.status, headers=allowed)
             except (web.RequestPayloadError, UnicodeError):
@@ -103,7 +104,7 @@ class JudgeAccessServer:
         return answer
 
     def guarded(self, handle: Callable[[Request], Awaitable[object]]) -> Callable[[Request], Awaitable[Response]]:
-        """The handler with a check of the token; refused requests get AgentV's `{"error": …}`."""
+        """Return the handler with a check of the token. Refused requests get AgentV's `{"error": …}`."""
         from aiohttp import web
 
         async def answer(request: Request) -> Response:
@@ -115,11 +116,11 @@ class JudgeAccessServer:
         return answer
 
     async def invoke(self, request: Request) -> object:
-        """One question."""
+        """Answer one question."""
         return await self._ask(_prompt(await _object(request)))
 
     async def invoke_batch(self, request: Request) -> object:
-        """Several questions, one after the other; all or none of them are within the limit."""
+        """Answer several questions in order, or none of them if they exceed the limit."""
         rows = (await _object(request)).get("requests")
         if not isinstance(rows, list):
             raise _ProxyRefusedError(400, "Missing required field: requests (array)")
@@ -128,7 +129,7 @@ class JudgeAccessServer:
         return {"responses": [await self._ask(prompt) for prompt in prompts]}
 
     async def info(self, request: Request) -> object:
-        """Number of remaining calls."""
+        """Return the limit and the number of calls so far."""
         del request
         return {
             "targetName": "judge",
@@ -160,7 +161,7 @@ class JudgeAccessServer:
 async def _object(request: Request) -> dict[str, object]:
     try:
         body = json.loads((await request.read()).decode("utf-8"))
-    except (ValueError, RecursionError):  # of brackets that are nested too deep
+    except (ValueError, RecursionError):  # RecursionError if brackets are nested too deeply
         body = None
     if not isinstance(body, dict):
         raise _ProxyRefusedError(400, "The body must be a JSON object")
@@ -175,5 +176,5 @@ def _prompt(row: object) -> str:
     if system is not None and not isinstance(system, str):
         raise _ProxyRefusedError(400, "systemPrompt must be a string")
     prompt = f"{system}\n\n{question}" if system else question
-    prompt.encode()  # raises for a lone surrogate
+    prompt.encode()  # raises UnicodeEncodeError for a lone surrogate
     return prompt

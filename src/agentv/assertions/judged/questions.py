@@ -1,4 +1,4 @@
-"""Types that ask a judge a fixed question: `factuality`, `closed-qa`, `answer-relevance` and the agent's goal."""
+"""Types that ask a judge a fixed question, such as `factuality`, and `select-best`, which compares answers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Judged(DeclaredAssertion):
     """Base class of the types with a fixed question.
 
     Attributes:
-        mode: of the rubrics that it creates.
-        needs_answer: without an answer there is nothing to grade.
+        mode: mode of its rubrics.
+        needs_answer: whether a missing answer gives an errored grade.
     """
 
     __slots__ = ()
@@ -64,25 +64,21 @@ class Judged(DeclaredAssertion):
     temperature: Temperature
 
     def label(self) -> str:
-        """The text that it judges by, where it has one."""
+        """The text of `value`, if there is one."""
         value = getattr(self, "value", None)
         return quoted(value)[1:-1] if value is not None else ""
 
     def validate(self) -> Iterable[Issue]:
-        """Reports prompts that cannot work."""
+        """Report prompts that cannot work."""
         if isinstance(self.prompt, Document):
             yield from prompt_issues(self.prompt, self.mode)
 
-    def question(self, context: AssertionContext) -> Rubric | Grade | None:  # noqa: ARG002  # most need it
-        """The question as far as labels know it, without an answer; None: only the answer tells it.
-
-        Args:
-            context: of the case alone, or with an answer.
-        """
+    def question(self, context: AssertionContext) -> Rubric | Grade | None:  # noqa: ARG002  # most overrides use it
+        """Return the question as far as the case determines it, an errored grade if an input is missing, or None."""
         return self.build_rubric()
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """The question about an answer; an errored grade if something that it needs is missing."""
+        """Return the question about an answer, or an errored grade if an input is missing."""
         found = self.question(context)
         if found is None:
             raise NotImplementedError
@@ -101,15 +97,15 @@ class Judged(DeclaredAssertion):
         )
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
-        """The context as the judge is shown it."""
+        """Return the context that the judge sees."""
         return context
 
     def graded(self, verdict: Verdict) -> Grade:
-        """The grade of a verdict; by its score, unless the type has a threshold."""
+        """Return the grade of a verdict. A score above 0 passes, unless the type has a threshold."""
         return grade_of_verdict(verdict, verdict.score > 0, verdict.checks)
 
     def build_rubric(self, **question: object) -> Rubric:
-        """A rubric of this type's mode, by this entry's prompt."""
+        """Return a rubric with this type's mode and this entry's prompt."""
         return structs.replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)
 
 
@@ -125,7 +121,7 @@ class CategoryScores:
 
     @property
     def by_category(self) -> tuple[tuple[str, float], ...]:
-        """(letter, score)."""
+        """(letter, score) of each category."""
         worth = (self.subset, self.superset, self.equal, self.disagree, self.differ)
         return tuple(zip("ABCDE", worth, strict=True))
 
@@ -147,7 +143,7 @@ class Factuality(Judged):
         return (self.scores or CategoryScores()).by_category
 
     def validate(self) -> Iterator[Issue]:
-        """Reports scores that decide nothing, and prompts that cannot work."""
+        """Report scores with which all categories pass or fail, and prompts that cannot work."""
         yield from Judged.validate(self)
         worth = [score for _, score in self._score_of_choice]
         if all(worth) or not any(worth):
@@ -155,20 +151,20 @@ class Factuality(Judged):
             yield Issue(("scores",), f"every category {every}, so this checks nothing", hint="a category fails at 0")
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
-        """A reference."""
+        """Report a missing reference."""
         del variables, criteria
         if self.value is None and not reference:
             message = "'factuality' needs 'value', or 'expected_output' of the case, to compare the answer with"
             yield Issue((), message, "missing-key")
 
     def question(self, context: AssertionContext) -> Rubric | Grade:
-        """Against the value, else the expected output."""
+        """Return the question about the value, else about the expected output; an errored grade without either."""
         if self.value is None and not (context.reference or "").strip():
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         return self.build_rubric(text=self.value or "", category_scores=self._score_of_choice)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
-        """With the value in the place of the expected output."""
+        """Return the context with the value in place of the expected output."""
         if self.value is None:
             return context
         return replace(context, expected_output=(Message("assistant", self.value),))
@@ -186,7 +182,7 @@ class ClosedQa(Judged):
     mode: ClassVar[RubricMode] = "closed-qa"
 
     def question(self, context: AssertionContext) -> Rubric:
-        """By the criterion."""
+        """Return the question about the criterion."""
         del context
         return self.build_rubric(text=self.value)
 
@@ -203,7 +199,7 @@ class GoalSuccess(Judged):
     mode: ClassVar[RubricMode] = "goal-success"
 
     def question(self, context: AssertionContext) -> Rubric | Grade:
-        """By the goal."""
+        """Return the question about the goal, or an errored grade if there is none."""
         goal = self.value or (context.criteria or "").strip() or context.prompt
         return self.build_rubric(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
 
@@ -219,19 +215,19 @@ class Proportion(Judged):
     temperature: Temperature = 0.0
 
     def validate(self) -> Iterator[Issue]:
-        """Reports a threshold that every share reaches, and prompts that cannot work."""
+        """Report a threshold that every share reaches, and prompts that cannot work."""
         yield from Judged.validate(self)
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
 
     def graded(self, verdict: Verdict) -> Grade:
-        """The grade of a verdict, by the threshold."""
+        """Return the grade of a verdict, which passes if its score reaches the threshold."""
         grade = grade_of_verdict(verdict, reaches(verdict.score, self.threshold), verdict.checks)
         return structs.replace(grade, has_own_threshold=True, needs=self.threshold)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
-        """With the question in the place of the input, where one is given: as an option, else as a variable."""
+        """Return the context with the question in place of the input, if an option or a variable sets it."""
         given = self.query if self.query is not None else context.vars.get("query")
         if not isinstance(given, str) or not given.strip():
             return context
@@ -251,35 +247,35 @@ ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there i
 
 @dataclass(frozen=True, slots=True)
 class SelectBest(DeclaredAssertion):
-    """A judge chooses this answer as the best of those to the case from all prompts and targets."""
+    """A judge chooses this answer as the best of the answers from all prompts and targets."""
 
     value: Annotated[FileText, Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
     judge: JudgeName = None
 
     needs_judge: ClassVar[bool] = True
     compares: ClassVar[bool] = True
-    timeout_s: ClassVar[float | None] = 2 * JUDGE_TIMEOUT_S  # it asks twice
+    timeout_s: ClassVar[float | None] = 2 * JUDGE_TIMEOUT_S  # the judge is asked twice
 
     def label(self) -> str:
-        """The criteria."""
+        """The criterion."""
         return quoted(self.value)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """An errored grade: nothing is best alone."""
+        """Return an errored grade, because a single answer has nothing to be compared with."""
         del context
         return ALONE
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> tuple[Grade, ...]:
-        """The grade of each answer, in their order: the best one passes. A tie has no best one.
+        """Return the grades of the answers, in order. The best one passes; in a tie, none does.
 
-        Only the first grade has the cost of the judge.
+        Only the first grade includes the cost of the judge.
         """
-        if len(contexts) < 2:  # one is no choice
+        if len(contexts) < 2:  # a single answer is no choice
             return (ALONE,) * len(contexts)
         choice = await contexts[0].services.judge(self.judge).choose(self.value, contexts)
         if isinstance(choice, Failure):
             first = unjudged(choice)
-            other = replace(first, token_usage=None, cost_usd=None)  # spent once for all of them
+            other = replace(first, token_usage=None, cost_usd=None)  # the cost counts once for all answers
             return (first, *[other] * (len(contexts) - 1))
         return tuple(self._graded(choice, place) for place in range(len(contexts)))
 

@@ -28,8 +28,8 @@ from agentv.registry.fields import Alias, Doc, FileText, FileTexts, Issue, Nonem
 from agentv.templating import GLOBAL_NAMES, undeclared
 
 _END = re.compile(
-    r"(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^\sa-z])"  # a small letter behind the stop: rather an abbreviation
-    r"|(?<=[。！？])[”’」』）]*\s*"  # these need no space behind them
+    r"(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^\sa-z])"  # a lower-case letter after the stop suggests an abbreviation
+    r"|(?<=[。！？])[”’」』）]*\s*"  # these need no space after them
     r"|\n+"
 )
 _WORD = re.compile(r"\w")
@@ -37,9 +37,9 @@ _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
-    """The sentences, and the lines of lists and tables, that hold a word; each without the marks of a list."""
+    """Return the sentences, and lines of lists and tables, that contain a word, without list markers."""
     pieces, start = [], 0
-    for end in _END.finditer(text):  # cut behind it: closing quotes stay with what they close
+    for end in _END.finditer(text):  # cut after it, so that closing quotes stay with their sentence
         pieces.append(text[start : end.end()])
         start = end.end()
     bare = (_MARK.sub("", piece).strip() for piece in (*pieces, text[start:]))
@@ -73,24 +73,24 @@ class _OfContext(Proportion):
     context_transform: ContextTransform = None
 
     def validate(self) -> Iterator[Issue]:
-        """Reports two contexts, and invalid thresholds and prompts."""
+        """Report two contexts, and invalid thresholds and prompts."""
         yield from Proportion.validate(self)
         if self.context is not None and self.context_transform is not None:
             message = "'context' and 'context_transform' both set the retrieved text; keep one of them"
             yield Issue(("context_transform",), message)
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
-        """Names that `context_transform` reads and that nothing has."""
+        """Report names in `context_transform` that neither the reply nor the case can have."""
         del reference, criteria
         if self.context_transform is not None:
             yield from transform_issues(self.context_transform, variables)
 
     def lacks_context(self, variables: JsonObject) -> bool:
-        """Whether nothing but the reply gives the context."""
+        """Return whether only the reply gives the context."""
         return self.context is None and self.context_transform is None and not context_texts(variables.get("context"))
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
-        """The pieces of the context, or an errored grade."""
+        """Return the texts of the context, or an errored grade."""
         found: Sequence[str] | Failure = texts_in(self.context)
         if self.context_transform is not None:
             whole = (
@@ -117,7 +117,7 @@ class ContextFaithfulness(_OfContext):
     short: ClassVar[str | None] = "threshold"
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """Against the context."""
+        """Return the question with the context, or an errored grade."""
         found = await self._retrieved(context)
         return found if isinstance(found, Grade) else self.build_rubric(context=found)
 
@@ -132,14 +132,14 @@ class ContextRecall(_OfContext):
     needs_answer: ClassVar[bool] = False
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
-        """A context, or the ground truth."""
+        """Report a missing ground truth, and undefined names in `context_transform`."""
         yield from _OfContext.missing_inputs(self, variables, reference=reference, criteria=criteria)
         if self.value is None and not reference:
             message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
             yield Issue((), message, "missing-key")
 
     def question(self, context: AssertionContext) -> Rubric | Grade:
-        """Sentence by sentence of the ground truth."""
+        """Return the question with an item per sentence of the ground truth, or an errored grade."""
         reference = self.value if self.value is not None else context.reference
         items = _items("t", sentences_of(reference or ""))
         if not items:
@@ -147,7 +147,7 @@ class ContextRecall(_OfContext):
         return _too_many(items) or self.build_rubric(items=items)
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """Against the context."""
+        """Return the question with the context, or an errored grade."""
         question = self.question(context)
         if isinstance(question, Grade):
             return question
@@ -164,12 +164,12 @@ class ContextRelevance(_OfContext):
     needs_answer: ClassVar[bool] = False
 
     def question(self, context: AssertionContext) -> Rubric | Grade | None:
-        """Known where the entry or the case gives the context, and the reply does not."""
+        """Return the question if the entry or the case gives the context, or None if the reply does."""
         given = texts_in(self.context) or context_texts(context.vars.get("context"))
         return self._about(given) if given and self.context_transform is None else None
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """Sentence by sentence of a lone text, piece by piece of a list."""
+        """Return the question with an item per sentence of a single text, or per text of a list."""
         found = await self._retrieved(context)
         return found if isinstance(found, Grade) else self._about(found)
 
@@ -202,11 +202,11 @@ _PLACE = "'context_transform'"
 
 
 def transform_issues(transform: Transform, variables: JsonObject) -> Iterator[Issue]:
-    """Names that an expression reads and that neither the reply nor the case can have.
+    """Report names in an expression that neither the reply nor the case can have.
 
     Args:
-        transform: of the entry; only expressions are checked.
-        variables: of the case.
+        transform: `context_transform` of the entry; only expressions are checked.
+        variables: variables of the case.
     """
     expression = transform.expression
     if transform.kind != "jinja" or _OPTIONAL.search(expression):
@@ -221,7 +221,7 @@ def transform_issues(transform: Transform, variables: JsonObject) -> Iterator[Is
         message = f"{_PLACE}: the case has no variable '{key['key']}'"
         yield Issue(_OPTION, message, "undefined-variable", _known(variables))
     found = _KEY_OF_CONTEXT.search(expression)
-    if found is not None and "context" not in variables:  # promptfoo's is an object
+    if found is not None and "context" not in variables:  # in promptfoo, it is an object
         name = found["key"]
         message = f"{_PLACE}: 'context' is the list of retrieved texts, which has no '{name}'"
         hint = f"write context[0].{name}, or metadata.{name}"

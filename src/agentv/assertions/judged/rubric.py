@@ -69,22 +69,22 @@ from agentv.user_code.processes import run_program
 PROMPT_FAILED = "judge-prompt-failed"
 
 _ADDED = ("rubrics", "tool_calls", "file_changes", "context", "transcript")
-"""Variables of prompts that files and commands get beside the context of section 8, under the same names."""
+"""Prompt variables that commands and JavaScript get besides the context of SPEC section 8, under the same names."""
 
 Made = str | tuple[Message, ...] | Failure
 
 
 @dataclass(frozen=True, slots=True)
 class CodeWriter:
-    """The PromptWriter over code of the user's. Whoever grades the entry cancels it when its time is up."""
+    """A PromptWriter that runs user code. The caller cancels it at the entry's time limit."""
 
     code: PromptCode
 
     async def write(self, values: Mapping[str, Json], context: AssertionContext) -> Made:
-        """The prompt, or a Failure if the code raises, or returns or prints something else."""
+        """Return the prompt, or a Failure if the code raises, or returns or prints something else."""
         if self.code.function is not None:
             return await _called(self.code.function, values, self.code.config, context)
-        # the context of section 8, and prompt variables under their older names
+        # the context of SPEC section 8, and prompt variables under their older names
         payload = {
             **context.payload,
             **{name: values[name] for name in _ADDED if name in values},
@@ -153,7 +153,7 @@ async def _printed(command: Command, payload: JsonObject, context: AssertionCont
 
 
 def _read(value: object, what: str) -> Made:
-    """Text, a message or several; everything else is no prompt."""
+    """Return a value as a prompt (text, a message or several), or a Failure if it is anything else."""
     if isinstance(value, str):
         return value if value.strip() else Failure(PROMPT_FAILED, f"{what} returned an empty prompt")
     given = [value] if isinstance(value, Mapping | Message) else value
@@ -237,7 +237,7 @@ class LlmRubric(DeclaredAssertion):
         return _brief(self.prompt.text) if self.prompt is not None else "criteria"
 
     def validate(self) -> Iterable[Issue]:
-        """Empty rubrics, doubled ids, weightless lists, ranges and scales with holes, prompts that cannot work."""
+        """Report empty rubrics, duplicate ids, all-zero weights, invalid ranges and scales, and unusable prompts."""
         if isinstance(self.value, tuple):
             yield from item_issues(self.value)
         elif self.value is not None and not self.value.strip():
@@ -254,17 +254,17 @@ class LlmRubric(DeclaredAssertion):
             yield from self._prompt_issues(self.prompt)
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
-        """Something to judge by."""
+        """Report that value, prompt and criteria are all missing."""
         del variables, reference
         if self.value is None and self.prompt is None and not criteria:
             message = f"'{self.title}' needs 'value' or 'prompt', or 'criteria' of the case"
             yield Issue((), message, "missing-key")
 
     def rubric(self, criteria: str | None) -> Rubric | None:
-        """The question to the judge; None where value, prompt and criteria are all missing.
+        """Return the question to the judge, or None if value, prompt and criteria are all missing.
 
         Args:
-            criteria: the case's, which stand in where there is no value.
+            criteria: criteria of the case, which are used if there is no value.
         """
         items = items_of(self.value) if isinstance(self.value, tuple) else ()
         prompt = self.prompt
@@ -333,14 +333,14 @@ class LlmRubric(DeclaredAssertion):
 
 
 def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
-    """The fields of a Rubric that say where its prompt comes from."""
+    """Return the fields of a Rubric that set its prompt."""
     if isinstance(prompt, PromptCode):
         return {"writer": CodeWriter(prompt), "prompt_path": prompt.name}
     return {} if prompt is None else {"prompt": prompt.text, "prompt_path": prompt.path}
 
 
 def prompt_issues(prompt: Document, mode: RubricMode = "freeform") -> list[Issue]:
-    """Problems of a judge prompt in a mode: syntax, unknown names, nothing to judge."""
+    """Return the problems of a judge prompt in a mode: invalid syntax, unknown variables, nothing to judge."""
     try:
         names = _names(prompt.text)
     except RenderError as error:
@@ -362,10 +362,10 @@ def prompt_issues(prompt: Document, mode: RubricMode = "freeform") -> list[Issue
 
 
 def is_criteria(prompt: Document) -> bool:
-    """Whether a judge prompt shows nothing at all: it is criteria inside the built-in prompt, as in AgentV.
+    """Return whether a judge prompt has no placeholder, so that it is criteria for the built-in prompt, as in AgentV.
 
-    One whose syntax is wrong is a prompt. So is a single word, and a line that ends as the name of a text file does: it
-    is rather a file that does not exist.
+    A prompt with invalid syntax is not criteria. Nor is a single word or a line that ends like the name of a text
+    file: it is probably a file that does not exist.
     """
     text = prompt.text.strip()
     if "{{" in text or "{%" in text:
@@ -375,7 +375,7 @@ def is_criteria(prompt: Document) -> bool:
 
 
 def _almost_placeholder(prompt: Document) -> Iterator[Issue]:
-    """A variable in other brackets is text: the criteria would not say what their author meant."""
+    """Warn about a variable in other brackets, which would be text in the criteria instead of a placeholder."""
     found = _ALMOST.search(prompt.text)
     if found is not None:
         name = next(group for group in found.groups() if group)
@@ -406,7 +406,7 @@ def _judged(verdict: Verdict, label: str) -> Grade:
 
 
 def grade_of_verdict(verdict: Verdict, passed: bool, checks: tuple[Check, ...]) -> Grade:
-    """A grade with the score, the reason, the votes and the cost of a verdict."""
+    """Return a grade with the score, the reason, the votes and the cost of a verdict."""
     votes = verdict.votes
     voted: JsonObject = {"votes": list(votes), "spread": {"min": min(votes), "max": max(votes)}} if votes else EMPTY
     shared: JsonObject = {"shared": True} if verdict.shared else EMPTY
@@ -423,7 +423,7 @@ def grade_of_verdict(verdict: Verdict, passed: bool, checks: tuple[Check, ...]) 
 
 
 def unjudged(failure: Failure) -> Grade:
-    """The errored grade of a judge without a verdict, with its reply."""
+    """Return the errored grade for a judge that gave no verdict, with its reply."""
     failed = failure if isinstance(failure, JudgeFailure) else JudgeFailure(failure.code, failure.message)
     return Grade(
         score=0.0,
@@ -452,19 +452,19 @@ _KNOWN = frozenset((*PROMPT_VARIABLES, "vars", "env"))
 _FILE_NAME = lazy_pattern(r"[^\n]+\.(?:md|txt|j2|jinja2?|prompt|xml|tmpl|hbs)")
 _NAMED = "|".join(PROMPT_VARIABLES)
 _ALMOST = lazy_pattern(rf"\$?\{{ *({_NAMED}) *\}}|<({_NAMED})>|<<({_NAMED})>>|\[\[({_NAMED})\]\]|%({_NAMED})%")
-"""A variable of a judge prompt in brackets of other template languages."""
+"""A variable of a judge prompt in the brackets of other template languages."""
 
 _names = lru_cache(maxsize=64)(undeclared)
-"""A prompt of the suite's is checked once, not for each of its cases."""
+"""The variables of a prompt. Cached, because a suite's prompt is checked for every case."""
 
 
 def _unshown(prompt: str, value: str | tuple[RubricEntry | str, ...] | None) -> Iterator[Issue]:
-    """A value that the prompt leaves out would be ignored in silence."""
+    """Report a value that the prompt does not contain, because it would be ignored silently."""
     if value is None:
         return
     try:
         shown = _canonical(_names(prompt))
-    except RenderError:  # reported already
+    except RenderError:  # already reported
         return
     if not shown & ({"rubrics"} if isinstance(value, tuple) else {"rubrics", "criteria"}):
         message = "the judge prompt does not contain the rubric in 'value'"

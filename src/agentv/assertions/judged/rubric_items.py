@@ -1,4 +1,4 @@
-"""The items of a rubric: of a checklist, or with score ranges, and the scale of points (SPEC section 9)."""
+"""The items of a rubric (a checklist or score ranges) and the scale of points (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RubricEntry(Declared):
 
     @property
     def gate(self) -> int | None:
-        """The points that it must reach; None: any will do."""
+        """Minimum points of the item; None if it has no minimum."""
         if self.required_min_score is not None:
             return self.required_min_score
         if self.min_score is not None:
@@ -61,7 +61,7 @@ class RubricEntry(Declared):
         return None if self.required in (None, False) else _points(float(self.required or 0))
 
     def validate(self) -> Iterator[Issue]:
-        """Problems of the item by itself."""
+        """Report problems of the item by itself."""
         yield from _id_issues(self)
         if self.score_ranges is None:
             yield from _unranged(self)
@@ -72,7 +72,7 @@ class RubricEntry(Declared):
 
 
 def _points(mark: float) -> int:
-    """A minimum in points: up to 1 it is a share of them, as in AgentV."""
+    """Return a minimum in points. A value of up to 1 is a share of the points, as in AgentV."""
     return ceil(round(mark * MOST if mark <= 1 else mark, PLACES))
 
 
@@ -80,7 +80,7 @@ Entries: TypeAlias = tuple[RubricEntry | Text, ...]
 
 
 def items_of(entries: Entries) -> tuple[RubricItem, ...]:
-    """The items as the judge gets them; each without an id is called by its place."""
+    """Return the items as the judge gets them. An item without an id is named by its position."""
     items = []
     for place, entry in enumerate(entries, 1):
         if isinstance(entry, str):
@@ -101,7 +101,7 @@ def items_of(entries: Entries) -> tuple[RubricItem, ...]:
 
 
 _NO_ID = re.compile(r"[\[\]\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
-"""What would end an id in the prompt, where it stands in brackets on a line."""
+"""Characters that would end an id in the prompt, which shows it in brackets on one line."""
 
 
 def _id_issues(entry: RubricEntry) -> Iterator[Issue]:
@@ -116,12 +116,12 @@ def _id_issues(entry: RubricEntry) -> Iterator[Issue]:
 
 
 def words_of(entry: RubricEntry | str) -> str:
-    """Name of an item in a label."""
+    """Return the text that stands for an item in a label."""
     return entry if isinstance(entry, str) else entry.outcome or entry.id or "score ranges"
 
 
 def item_issues(entries: Entries) -> Iterator[Issue]:
-    """Problems of a list of items; the paths start at the rubric's `value`."""
+    """Report problems of a list of items. The paths start at the rubric's `value`."""
     if not entries:
         yield Issue(("value",), "the checklist has no items", code="missing-value")
     ranged = any(isinstance(entry, RubricEntry) and entry.score_ranges is not None for entry in entries)
@@ -149,7 +149,7 @@ _MEANT = {
 
 
 def _unranged(entry: RubricEntry) -> Iterator[Issue]:
-    """What is wrong with an item of a checklist."""
+    """Report what is wrong with an item of a checklist."""
     if entry.outcome is None:
         yield Issue((), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
     for key, hint in _MEANT.items():
@@ -159,7 +159,7 @@ def _unranged(entry: RubricEntry) -> Iterator[Issue]:
 
 
 def _gate_issues(entry: RubricEntry) -> Iterator[Issue]:
-    """What is wrong beside the ranges of an item that has some."""
+    """Report what is wrong with an item with score ranges, other than the ranges."""
     for key in ("min_score", "required"):
         mark = getattr(entry, key)
         if isinstance(mark, float) and mark > 1 and not mark.is_integer():
@@ -186,7 +186,7 @@ def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
 
 
 MOST = 10
-"""Points that an item can earn."""
+"""Maximum points of an item."""
 
 Ranges: TypeAlias = tuple[tuple[int, int, str], ...]
 """(lowest points, highest points, what earns them), ascending."""
@@ -204,12 +204,12 @@ class ScoreRange(Declared):
 
 
 AuthoredRanges: TypeAlias = Mapping[str, Text] | tuple[ScoreRange, ...]
-"""`{"0-3": …, "4-10": …}`, `{0: …, 4: …}` by where each range begins, or a list."""
+"""`{"0-3": …, "4-10": …}`, `{0: …, 4: …}` by the lowest points of each range, or a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """One range, and the key or place that it stands under."""
+    """One range, and its key or index in the eval file."""
 
     at: str | int
     low: int
@@ -221,13 +221,13 @@ class _Band:
 
 
 def ranges_of(authored: AuthoredRanges) -> Ranges:
-    """The ranges of an item that has no issues."""
+    """Return the ranges of an item without issues."""
     bands = (band for band in _bands(authored) if isinstance(band, _Band))
     return tuple(sorted((band.low, band.high, band.text) for band in bands))
 
 
 def range_issues(authored: AuthoredRanges) -> list[Issue]:
-    """Problems of the ranges; the paths start at the item's `score_ranges`."""
+    """Return the problems of the ranges. The paths start at the item's `score_ranges`."""
     if not authored:
         return [Issue((), "'score_ranges' is empty", code="missing-value", hint="describe what earns 0 to 10 points")]
     bands = [*_bands(authored)]
@@ -259,7 +259,7 @@ def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
 
 
 def _by_beginning(authored: AuthoredRanges) -> bool:
-    """Whether every key is one number, and so the lowest points of a range that ends before the next one begins."""
+    """Return whether every key is a single number: the lowest points of a range that ends before the next begins."""
     return isinstance(authored, Mapping) and all(key.strip().isdecimal() and len(key.strip()) < 4 for key in authored)
 
 
@@ -287,7 +287,7 @@ def _together(bands: list[_Band], *, begins: bool) -> Iterator[Issue]:
 
 
 EVA = (1, 5)
-"""The scale where only `pass_threshold` is given (seed 004)."""
+"""The scale if only `pass_threshold` is given (seed 004)."""
 
 _WRITTEN = re.compile(r"\s*(?P<low>[+-]?\d{1,6})\s*(?:-|\u2013|\.\.|to)\s*(?P<high>[+-]?\d{1,6})\s*")
 _HINT = "write 1-5, [1, 5] or {min: 1, max: 5}"
@@ -306,7 +306,7 @@ Authored: TypeAlias = Text | tuple[int, ...] | Bounds
 
 
 def scale_of(authored: Authored | None) -> tuple[int, int] | None:
-    """Lowest and highest points; None where there is no telling."""
+    """Return the lowest and the highest points, or None if the scale is invalid."""
     if authored is None:
         return EVA
     if isinstance(authored, Bounds):
@@ -324,13 +324,13 @@ def scale_of(authored: Authored | None) -> tuple[int, int] | None:
 
 
 def threshold_of(scale: tuple[int, int], given: int | None) -> int:
-    """The points at which an answer passes: three quarters up the scale, which is 4 of 1-5, where none are given."""
+    """Return the minimum points to pass. The default is three quarters up the scale, which is 4 of 1-5."""
     low, high = scale
     return given if given is not None else high - (high - low) // 4
 
 
 def scale_issues(authored: Authored | None, pass_threshold: int | None) -> Iterator[Issue]:
-    """Problems of `scale` and `pass_threshold`, at least one of which is given."""
+    """Report problems of `scale` and `pass_threshold`, at least one of which is given."""
     scale = scale_of(authored)
     if scale is None:
         shown = list(authored) if isinstance(authored, tuple) else authored

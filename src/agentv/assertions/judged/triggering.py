@@ -1,7 +1,7 @@
 """The `triggering` assertion: would a query load a prompt? The judge answers YES or NO (SPEC section 11).
 
 An answer is read strictly: the word must be alone on a line. An answer with both words or neither, or that only
-mentions one, is unreadable and fails, whatever was expected.
+mentions one, is unreadable and fails, even if NO was expected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agentv.model.values.response import is_cut, spoken
 from agentv.registry.fields import DeclaredAssertion, Doc
 
 LONGEST = 20_000
-"""Characters of an answer that is read: one word was asked for, and a judge that reasons first needs no more."""
+"""Maximum length of an answer, in characters. One word was asked for, and reasoning before it needs no more."""
 
 _WORD = re.compile(r"(?<![\w-])(?:yes|no)(?![\w-])")
 _VERDICT = re.compile(
@@ -28,10 +28,10 @@ _VERDICT = re.compile(
 """A line that is the answer and nothing else."""
 
 _MARKS = str.maketrans("", "", "*_`~")
-"""What Markdown puts around a word."""
+"""Markdown's marks around a word."""
 
 _UNSEEN = frozenset({"Cf", "Mn", "Me"})
-"""Zero-width and direction marks, and accents that stand alone: what could hide one of the words."""
+"""Categories of zero-width characters, direction marks and combining accents, which could hide one of the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Triggering(DeclaredAssertion):
         return _answer_word(self.value)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the answer. An unreadable one fails, negated or not."""
+        """Read the answer. An unreadable answer fails, even if the assertion is negated."""
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -62,10 +62,10 @@ class Triggering(DeclaredAssertion):
 
 
 def read_answer(text: str) -> bool | str:
-    """True for YES, False for NO; else why it is neither of them.
+    """Return True for YES, False for NO, or why the answer is unreadable.
 
-    What the judge thinks does not count. The word has to be the first or the last line of the rest by itself; letter
-    case, quotation marks and Markdown do not matter.
+    The judge's thinking is ignored. The word must be alone on the first or the last line of the rest; case, quotation
+    marks and Markdown do not matter.
     """
     said = spoken(text)
     if len(said) > LONGEST:

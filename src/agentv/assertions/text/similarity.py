@@ -16,7 +16,7 @@ from agentv.registry.fields import Between, DeclaredAssertion, Doc, FileText, Fi
 
 if TYPE_CHECKING:
     from regex import Pattern
-    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]  # it has no types
+    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]  # the package has no types
 
 LONGEST = 200_000
 """Maximum length of an answer, in characters."""

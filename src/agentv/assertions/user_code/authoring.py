@@ -1,8 +1,8 @@
 """Public API for graders in Python: `define_assertion` and `define_script_grader` (SPEC section 8).
 
-A file that is run directly, `echo JSON | python min_words.py`, grades the payload on its stdin and prints the verdict,
-once all of the file was executed: so the functions below the marked one are there, and a `__main__` block of the
-author's own has its say first.
+A file that is run directly, as in `echo JSON | python min_words.py`, grades the payload on its stdin and prints the
+verdict. It does so after the whole file was executed, so that the functions below the decorated one are defined and
+the author's own `__main__` block runs first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MARK = "__agentv_assertion__"
 """The attribute that marks a function as an assertion."""
 
 _RUNNERS = ("agentv.sdk", "agentv.app", "agentv.cli", "pytest")
-"""Modules whose presence says that this process runs suites: then a `__main__` that defines assertions is no grader."""
+"""Modules that are loaded in processes that run suites, where a `__main__` that defines assertions is not a grader."""
 
 _pending: list[Callable[..., Any]] = []
 
@@ -38,7 +38,7 @@ def define_assertion() -> Callable[[F], F]: ...
 def define_assertion(function: F | None = None) -> F | Callable[[F], F]:
     """Mark the assertion function of a file in `.agentv/assertions/`.
 
-    It takes the context, and the options of an entry as keyword parameters. It returns a bool, a number, an
+    The function takes the context, and the options of an entry as keyword parameters. It returns a bool, a number, an
     AssertionScore, or a mapping of its fields; it may be `async`.
 
     Example:
@@ -57,14 +57,14 @@ def define_script_grader(function: F) -> F:
     """Make a file a command for `type: script`: its function grades the payload on stdin.
 
     Run as a program, the file prints the verdict as JSON and exits with 0; errors are printed to stderr, and it
-    exits with 1. Imported, it does nothing. The function has the form of `define_assertion`.
+    exits with 1. Imported, it does nothing. The function takes and returns the same as with `define_assertion`.
     """
     _run_at_exit(function)
     return function
 
 
 def _run_at_exit(function: Callable[..., Any]) -> None:
-    """Grade when the process ends, if the function's file is the program that was started, with nobody at a prompt."""
+    """Register the function to grade when the process ends, if its file is the program being run non-interactively."""
     is_program = function.__module__ == "__main__" and hasattr(sys.modules.get("__main__"), "__file__")
     if not is_program or sys.flags.interactive or hasattr(sys, "ps1"):
         return
@@ -79,14 +79,14 @@ def _run_pending() -> None:
         return
     text = sys.stdin.buffer.read()
     if not text.strip() and hasattr(_pending[0], MARK):
-        return  # the author's own code has read it, or nothing was sent
+        return  # the author's own code has already read it, or nothing was sent
     try:
         verdict = json.dumps(_verdict(_pending, text), indent=2, ensure_ascii=False)
         sys.stdout.flush()
         sys.stdout.buffer.write(verdict.encode(errors="replace") + b"\n")
     except ForeignError as error:
-        print(error.failure.message, file=sys.stderr, flush=True)  # noqa: T201  # where a program says what is wrong
-        os._exit(1)  # at this point nothing else sets the exit status
+        print(error.failure.message, file=sys.stderr, flush=True)  # noqa: T201  # a program reports errors on stderr
+        os._exit(1)  # at exit, nothing else sets the exit status
 
 
 def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
@@ -115,7 +115,7 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
 
 
 def _keywords(function: Callable[..., Any], config: JsonObject, filled: int) -> JsonObject:
-    """The keys of `config` that the function takes as parameters after the first ones, which are filled."""
+    """Return the keys of `config` that are parameters of the function, after the first `filled` ones."""
     parameters = inspect.signature(function).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return config

@@ -26,26 +26,26 @@ from agentv.registry.fields import Issue
 from agentv.registry.types import Discovered, OpenAssertionType
 
 HOME = (".agentv", "assertions")
-"""Where a project keeps its assertion types."""
+"""Directory of a project's assertion types."""
 
 MAY_OVERRIDE = frozenset({"word-count"})
-"""Built-in types that a project's own file replaces: seed 003 names this one as a custom type."""
+"""Built-in types that a project's own file can replace: seed 003 names this one as a custom type."""
 
 ReadName = Callable[[str], tuple[str, bool]]
-"""A name of a type as written → its canonical name, and whether `not-` in front inverts it."""
+"""Name of a type as written → (canonical name, whether the prefix `not-` negates it)."""
 
 
 def discover(directory: str, root: str, read_name: ReadName) -> Discovered:
-    """The custom types in reach of an eval file. Reads names alone; a file is parsed when an entry names its type.
+    """Return the custom types available to an eval file. Only reads file names: a file is parsed when its type is used.
 
     Args:
-        directory: absolute, of the eval file.
-        root: absolute; the walk upwards ends there.
-        read_name: how eval files read the name of a type, older spellings included.
+        directory: absolute path of the eval file's directory.
+        root: absolute path of the topmost directory to search.
+        read_name: reads the name of a type as in eval files, including older spellings.
 
     Returns:
-        The types by their kebab-case names, every `.agentv/assertions` looked at, and per file what is wrong:
-        a warning `shadowed-assertion`, an error `ambiguous-assertion`.
+        The types by kebab-case name, every `.agentv/assertions` that was searched, and issues by file: the warning
+        `shadowed-assertion` and the error `ambiguous-assertion`.
     """
     from agentv.assertions.catalogue import NOT_YET, TYPES
 
@@ -61,7 +61,7 @@ def discover(directory: str, root: str, read_name: ReadName) -> Discovered:
 
 
 def types_in(home: Path, searched: tuple[str, ...], built_in: Collection[str], read_name: ReadName) -> Discovered:
-    """The types that the files of one directory are; those that cannot be are left out and reported."""
+    """Return the types that the files of one directory define. Files that cannot are skipped and reported."""
     files: dict[str, list[str]] = {}
     for file in sorted(_files(home)):
         files.setdefault(Path(file).stem.strip().replace("_", "-"), []).append(file)
@@ -77,7 +77,7 @@ def types_in(home: Path, searched: tuple[str, ...], built_in: Collection[str], r
                 message = f"{Path(path).name} is ignored: '{name}' {read}"
                 issues.append((path, Issue((), message, "shadowed-assertion", "rename the file", warning=True)))
             continue
-        # `not-spam` is the complement of `spam`, so beside a file of that name it is a second file for one name
+        # `not-spam` is the negation of `spam`, so files of both names define the same type
         same = paths if means == name else [*files.get(means, ()), *paths]
         if len(same) > 1:
             names = " and ".join(Path(path).name for path in same)
@@ -89,9 +89,9 @@ def types_in(home: Path, searched: tuple[str, ...], built_in: Collection[str], r
 
 
 def _files(home: Path) -> Iterator[str]:
-    """The files of types; their tests, as Vitest's and pytest's, and declarations lie beside them."""
+    """Yield the files that define types, without the tests, declarations and private files beside them."""
     for entry in os.scandir(home):
-        stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122  # a name of scandir is text
+        stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122  # scandir gives names as text
         beside = stem.endswith((".test", ".spec", ".d")) or stem.startswith(("_", "."))
         if suffix == ".py":
             beside = beside or stem.startswith("test_") or stem.endswith("_test")
@@ -100,7 +100,7 @@ def _files(home: Path) -> Iterator[str]:
 
 
 def merge_config(options: JsonObject) -> tuple[JsonObject, list[Issue]]:
-    """The keys of an entry merged with those under its `config:`, and problems of using both."""
+    """Return the keys of an entry merged with those under its `config:`, and issues about keys in both places."""
     if "config" not in options:
         return options, []
     config = options["config"]
@@ -114,7 +114,7 @@ def merge_config(options: JsonObject) -> tuple[JsonObject, list[Issue]]:
 
 
 def label_of(options: Mapping[str, Json], limit: int = 60) -> str:
-    """The options in a few words; part of an entry's default name."""
+    """Return a short description of the options, which is part of an entry's default name."""
     if not options:
         return ""
     value_only = options.keys() == {"value"}
@@ -132,7 +132,7 @@ def _words(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JavaScriptType:
-    """A `.ts`, `.js`, `.mts` or `.mjs` file in `.agentv/assertions/`. It takes any option."""
+    """The type of a `.ts`, `.js`, `.mts` or `.mjs` file in `.agentv/assertions/`. It takes any option."""
 
     name: str
     path: str
@@ -141,14 +141,14 @@ class JavaScriptType:
     options: ClassVar[tuple[str, ...] | None] = None
 
     def build(self, options: JsonObject) -> JavaScriptAssertion | list[Issue]:
-        """The assertion with these options, or a clash between them and `config:`."""
+        """Return the assertion with these options, or issues about clashes with `config:`."""
         config, issues = merge_config(options)
         return issues or JavaScriptAssertion(self.name, self.path, config)
 
 
 @dataclass(frozen=True, slots=True)
 class JavaScriptAssertion:
-    """One entry of a custom type: the options that reach its function as `config`, and as `value`."""
+    """One entry of a JavaScript type. Its function gets the options as `config`, and also `value` by itself."""
 
     type: str
     path: str
@@ -160,16 +160,16 @@ class JavaScriptAssertion:
     runs_javascript: ClassVar[bool] = True
 
     def label(self) -> str:
-        """Its options."""
+        """The options."""
         return label_of(self.config)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Have the file's default export grade the answer."""
+        """Grade the answer by the default export of the file."""
         value = {"value": self.config.get("value")} if self.config else {}
         context = replace(context, config=self.config) if self.config else context
-        # promptfoo's context is for a function of (output, context)
+        # a function of (output, context) gets promptfoo's context
         payload = {**context.payload, **value, "promptfoo": promptfoo_context(context)}
-        # who grades an entry cancels it when its time is up, so the process need not watch the clock too
+        # no timeout here: the caller cancels the entry at its time limit
         answer = await context.services.javascript.grade(self.path, payload, math.inf)
         if isinstance(answer, Failure):
             return Grade.errored(answer.code, f"{self.type} {answer.message}")
@@ -178,7 +178,7 @@ class JavaScriptAssertion:
 
 @dataclass(slots=True)
 class PythonType:
-    """A `.py` file in `.agentv/assertions/`. It is parsed at its first use."""
+    """The type of a `.py` file in `.agentv/assertions/`. The file is parsed when it is first used."""
 
     name: str
     path: str
@@ -186,7 +186,7 @@ class PythonType:
 
     @property
     def signature(self) -> Signature | Issue:
-        """Signature of its function, or why the file is no assertion."""
+        """Signature of its function, or why the file does not define an assertion."""
         if self._read is None:
             file = Path(self.path)
             try:
@@ -197,22 +197,22 @@ class PythonType:
 
     @property
     def short(self) -> str | None:
-        """The parameter that a single value fills; for a broken file any, so that `build` reports the problem."""
+        """The parameter that a single value sets; `value` for an invalid file, so that `build` reports the problem."""
         signature = self.signature
         return "value" if isinstance(signature, Issue) else signature.short
 
     @property
     def options(self) -> tuple[str, ...] | None:
-        """The parameters of its function; None: any."""
+        """The parameters of its function; None if it takes any."""
         signature = self.signature
         return None if isinstance(signature, Issue) or signature.takes_any else signature.names
 
     def build(self, options: JsonObject) -> PythonAssertion | list[Issue]:
-        """The assertion with its parameters filled, or all that is wrong with them. Runs no code of the file."""
+        """Return the assertion with these parameters, or all issues with them. Does not run the file."""
         signature = self.signature
         if isinstance(signature, Issue):
             return [signature]
-        # a parameter of that name is one like any other
+        # a parameter named `config` is like any other
         merged, issues = (options, list[Issue]()) if "config" in signature.names else merge_config(options)
         for issue in signature.validate(merged):
             inside = issue.path and issue.path[0] not in options
@@ -222,10 +222,10 @@ class PythonType:
 
 @dataclass(frozen=True, slots=True)
 class PythonAssertion:
-    """One entry of a custom type: the parameters that its function is called with.
+    """One entry of a Python type, with the parameters to call its function with.
 
     Attributes:
-        takes_output: it is called with the output and the context, as in promptfoo.
+        takes_output: whether the function is called with the output and the context, as in promptfoo.
     """
 
     type: PythonType
@@ -239,20 +239,20 @@ class PythonAssertion:
 
     @property
     def path(self) -> str:
-        """The file that its code is in."""
+        """Path of the file with its code."""
         return self.type.path
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Data that distinguish it from other assertions besides its file's content; equal in every process."""
+        """Data besides the file's content that distinguish it from other assertions; the same in every process."""
         return (self.type.name, self.function, self.parameters)
 
     def label(self) -> str:
-        """Its parameters."""
+        """The parameters."""
         return label_of(self.parameters)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Call the function in its worker."""
+        """Call the function in a worker."""
         call = CodeCall(
             "grading",
             f"{ADAPTERS}:with_context",
@@ -267,7 +267,7 @@ class PythonAssertion:
 
 
 def _read(value: object, subject: str) -> Grade:
-    """The grade of what a function of promptfoo returned."""
+    """Return the grade for the return value of a promptfoo function."""
     return grade_of(from_python(value), subject)
 
 
@@ -278,4 +278,4 @@ KINDS = {
     ".mts": JavaScriptType,
     ".mjs": JavaScriptType,
 }
-"""Suffix → what a file with it is."""
+"""File suffix → kind of type."""

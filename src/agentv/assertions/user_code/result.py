@@ -1,4 +1,4 @@
-"""Return values of user code, read as a verdict (SPEC section 8, "AssertionScore")."""
+"""Conversion of user code's return values to verdicts (SPEC section 8, "AssertionScore")."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.ports import CodeCall, Raised
 
 PASS_MARK = 0.5
-"""Where only a score is given, it passes at or above this."""
+"""Threshold of a score that is given without a verdict."""
 
 BAD_RESULT = "bad-result"
 
 LIKE_PASS = ("ok", "success", "correct", "valid")
-"""Fields that look like a verdict but are not read."""
+"""Fields that look like a verdict but are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A verdict with nothing left open: the score is finite and within 0..1.
+    """A complete verdict, with a finite score within 0..1.
 
     Attributes:
-        denied: it says `pass: false` itself, so that its score counts 0 (SPEC section 10).
-        needs: the score at which it passes; None: it says itself whether it does.
-        note: what the score was before it was clamped; None: it was within 0..1.
+        denied: whether the code itself returned `pass: false`, so that its score counts as 0 (SPEC section 10).
+        needs: threshold of the score; None if the code itself returned whether it passes.
+        note: a remark that the score was clamped; None if it was within 0..1.
     """
 
     passed: bool
@@ -49,15 +49,15 @@ class Settled:
 
 
 def grade_of(value: object, subject: str) -> Grade:
-    """The grade of a returned value.
+    """Return the grade for a value that user code returned.
 
     Args:
         value: a bool, a number, an AssertionScore, or a mapping with its fields: `pass` (or `passed`), `score`,
             `assertions` (or `checks`), `reason`, `details`; `hits`, `misses` and `reasoning` of a code judge.
-        subject: whose verdict it is; the text of the one check where the value brings none, and how errors begin.
+        subject: name of the code; the text of the only check if the value has no checks, and the beginning of errors.
 
     Returns:
-        The grade; errored with code `bad-result` where the value is no verdict.
+        The grade; errored with code `bad-result` if the value is not a verdict.
     """
     settled = settle(value)
     if isinstance(settled, Failure):
@@ -76,7 +76,7 @@ def grade_of(value: object, subject: str) -> Grade:
 
 
 def settle(value: object) -> Settled | Failure:
-    """The verdict in a returned value, or a Failure `bad-result` whose message names the wrong field."""
+    """Return the verdict in a returned value, or a Failure `bad-result` whose message names the wrong field."""
     try:
         return _settle(_native(value))
     except _WrongError as wrong:
@@ -86,10 +86,10 @@ def settle(value: object) -> Settled | Failure:
 
 
 def wire_of(settled: Settled) -> dict[str, Json]:
-    """Output of an assertion file that is run directly: `score`, `assertions`, and any `reason` and `details`.
+    """Return the output of an assertion file that is run directly: `score`, `assertions`, any `reason` and `details`.
 
-    `pass` is in it only where it is not what the score says, so that who reads it back cannot take a failure with a
-    high score for a pass. Source: seed 003, "Expected output".
+    `pass` is included only if it contradicts the score, so that a reader cannot take a failure with a high score for
+    a pass. Source: seed 003, "Expected output".
     """
     plain: dict[str, Json] = {}
     if settled.passed != (settled.score >= PASS_MARK):
@@ -107,7 +107,7 @@ def wire_of(settled: Settled) -> dict[str, Json]:
 
 
 class _WrongError(Exception):
-    """A returned value is no verdict; the text completes a sentence that begins with whose value it is."""
+    """A returned value is not a verdict. The message continues a sentence that begins with the name of the code."""
 
 
 def _settle(value: object) -> Settled:
@@ -147,18 +147,18 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
 
 
 _ROUNDING = 1e-6
-"""How far outside of 0 to 1 a score may lie that was computed in single precision."""
+"""How far outside of 0 to 1 a score may be without a note, because it was computed in single precision."""
 
 
 def _note(given: object, score: float) -> str | None:
-    """A note that a score was clamped: a grader that counts from 1 to 10 would else pass unnoticed."""
+    """Return a note if a score was clamped: a grader that scores from 1 to 10 would otherwise go unnoticed."""
     if not isinstance(given, int | float) or -_ROUNDING <= given <= 1 + _ROUNDING:
         return None
     return f"the score {_short(given)} is outside of 0 to 1 and was clamped to {score:g}"
 
 
 def _reason(fields: Mapping[Any, object], *, has_verdict: bool) -> str | None:
-    """The reason given, and that a field was ignored which was probably meant as the verdict."""
+    """Return the given reason, with a note about an ignored field that was probably meant as the verdict."""
     given: str | None = _either(fields, ("reason", "reasoning"), _text)
     ignored = [name for name in LIKE_PASS if isinstance(_native(fields.get(name)), bool)]
     if has_verdict or not ignored:
@@ -198,7 +198,7 @@ def _either(
     *,
     all_agree: bool = True,
 ) -> Any:
-    """The value under either spelling; two that contradict each other are no verdict."""
+    """Return the value under either spelling, or None. With `all_agree`, raise if the two contradict each other."""
     values = [_optional(fields, name, read, prefix) for name in names]
     given = [value for value in values if value is not None]
     if all_agree and len(given) > 1 and given[0] != given[1]:
@@ -246,7 +246,7 @@ def _details(value: object, name: str) -> JsonObject:
 def _json(value: object, name: str) -> Json:
     value = _native(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # as JSON in every language but Python writes it
+        return None  # as most languages other than Python write it in JSON
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
@@ -257,7 +257,7 @@ def _json(value: object, name: str) -> Json:
 
 
 def _native(value: object) -> object:
-    """NumPy's scalars, which people compute scores with, as Python's own."""
+    """Return a NumPy scalar as a Python value, since people compute scores with NumPy; other values unchanged."""
     if type(value).__module__ == "numpy" and not getattr(value, "shape", (0,)):
         return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
     return value
@@ -278,11 +278,11 @@ _SPELLINGS = {
     "named_scores": "namedScores",
     "tokens_used": "tokensUsed",
 }
-"""As Python code spells a key, which may be no keyword → as promptfoo does."""
+"""Key as spelled in Python, where keywords and camel case are avoided → promptfoo's spelling."""
 
 
 def from_python(value: object) -> object:
-    """The return value of a Python function in the form of `grade_of`: dataclasses as mappings, texts parsed."""
+    """Return a Python function's return value in a form for `grade_of`: dataclasses as mappings, texts parsed."""
     if isinstance(value, str):
         return _promptfoo_verdict(value.strip())
     if is_dataclass(value) and not isinstance(value, type | AssertionScore):
@@ -291,9 +291,9 @@ def from_python(value: object) -> object:
 
 
 def with_checks(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same answer with the verdicts of its components as `checks`, if it has none.
+    """Return the answer with the verdicts of promptfoo's `componentResults` as `checks`, if it has no checks.
 
-    `namedScores` are kept in `details`.
+    `namedScores` are copied to `details`.
     """
     answer = _spelled(answer)
     named, details = answer.get("namedScores"), answer.get("details")
@@ -306,12 +306,12 @@ def with_checks(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def at_threshold(grade: Grade, threshold: float | None, subject: str) -> Grade:
-    """The grade judged by a threshold of the entry; a no of the code's own stays one.
+    """Return the grade decided by the entry's threshold. If the code itself returned `pass: false`, it stays failed.
 
     Args:
-        grade: made of what the code returned.
-        threshold: None: the grade stays as it is.
-        subject: the text of the check that was made of the verdict itself.
+        grade: the grade for the code's return value.
+        threshold: None leaves the grade unchanged.
+        subject: text of the check that stands for the verdict itself.
     """
     if threshold is None or grade.error is not None or grade.has_own_threshold:
         return grade
@@ -323,7 +323,7 @@ def at_threshold(grade: Grade, threshold: float | None, subject: str) -> Grade:
 
 
 def _promptfoo_verdict(text: str) -> object:
-    """The verdict in a text, as promptfoo reads what Python printed; else the text itself."""
+    """Return the verdict in a text, read as promptfoo reads Python's output, or the text itself."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
@@ -347,22 +347,22 @@ def _spelled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 Read = Callable[[object, str], Grade]
-"""(what user code returned, whose code it is) → its grade."""
+"""(return value of user code, name of the code) → grade."""
 
 
 async def grade_in_worker(
     context: AssertionContext, call: CodeCall, config: JsonObject | None, read: Read = grade_of
 ) -> Grade:
-    """The grade that a call leads to.
+    """Call user code in a worker, and return its grade.
 
     Args:
-        context: of the answer; the worker gets it with the payload.
-        call: its payload is what the adapter gets beside the context.
-        config: the context's `config` there; None: as it is.
+        context: context of the answer, which is added to the payload.
+        call: the call; its payload has what the adapter needs besides the context.
+        config: `config` of the context in the worker; None leaves it unchanged.
         read: converts the return value to a grade.
 
     Returns:
-        The grade; errored with `assertion-raised`, `cannot-load` or `user-code-died` if the code returns none.
+        The grade; errored with `assertion-raised`, `cannot-load` or `user-code-died` if the code does not return.
     """
     payload = {**call.payload, "context": wire_of_context(context, config)}
     env = dict(context.env) or None

@@ -1,4 +1,4 @@
-"""Types that run the user's code: `script`, a command, and `python`, inline or a function (SPEC section 8)."""
+"""Types that run the user's code: `script`, `python` and `javascript` (SPEC section 8)."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ from agentv.user_code.workers.adapters import context_of
 
 FAILED = "script-failed"
 _SIGNALS = range(129, 193)
-"""Exit statuses with which a shell says that its command was killed: 128 + the signal."""
+"""Exit statuses by which a shell reports that its command was killed: 128 + the signal."""
 
 
 class _UnclearError(Exception):
-    """The output is too much to tell which object in it is the verdict."""
+    """The output is too long to tell which object in it is the verdict."""
 
 
 def read_output(ended: Finished) -> Grade:
-    """The grade that a script gives: its JSON object, else its exit status.
+    """Return the grade of a script: from its JSON object, else from its exit status.
 
-    A script that breaks gives no verdict, whatever it printed before: the grade is errored with `script-failed`. So
-    is one with `bad-result` whose output begins like a JSON object but is invalid, has a key twice, or is another JSON
-    value: whether `[]` or `42` beside exit 0 means a pass is unknown.
+    A script that crashes gives no verdict, even if it printed one: the grade is errored with `script-failed`. It is
+    errored with `bad-result` if the output begins like a JSON object but is invalid, has a duplicate key, or is
+    another JSON value: whether `[]` or `42` with exit 0 means a pass is unknown.
     """
     try:
         return _grade(ended)
@@ -76,10 +76,10 @@ def read_output(ended: Finished) -> Grade:
 
 
 def read_verdict(ended: Finished, threshold: float) -> Grade:
-    """The grade that the command of an aggregator gives: an object with a `score`, or a verdict.
+    """Return the grade of an aggregator's command, which prints an object with a `score` or a verdict.
 
-    AgentV's `verdict`, pass or fail, says the same as `pass`; without either the score must reach the threshold. What
-    exits with another status than 0 gives no verdict, nor does what prints text or nothing.
+    AgentV's `verdict`, pass or fail, means the same as `pass`. Without either, the score must reach the threshold. The
+    grade is errored if the command exits with another status than 0, or prints only text or nothing.
     """
     try:
         found, problem = _find_object(ended.stdout.decode(errors="replace").strip())
@@ -127,7 +127,7 @@ def _grade(ended: Finished) -> Grade:
 
 
 _MOST_READ = 2 * OUTPUT_LIMIT
-"""Characters that are read in all to find objects in an output, which may begin at any of its lines."""
+"""Maximum number of characters parsed in total to find objects, which may begin on any line of an output."""
 
 _BEGIN = lazy_pattern(r"^[ \t]*(?=\{)", re.MULTILINE)
 _VERDICT_KEYS = frozenset({"score", "pass", "passed", "verdict", "assertions", "checks", "hits", "misses"})
@@ -141,10 +141,10 @@ class _Found(NamedTuple):
 
 
 def _find_object(printed: str) -> _Found:
-    """The JSON object that an output ends with. Lines before it are what libraries print while they load.
+    """Return the JSON object that an output ends with. Lines before it may come from libraries that are loading.
 
     Raises:
-        _UnclearError: it could be among what is not read.
+        _UnclearError: the output has too much to parse before the object.
     """
     objects = [*_objects(printed)]
     verdicts = [_said(found) for found, _, _ in objects if found.keys() & _VERDICT_KEYS]
@@ -158,7 +158,7 @@ def _find_object(printed: str) -> _Found:
 
 
 def _objects(printed: str) -> Iterator[tuple[Mapping[str, Json], str | None, int]]:
-    """The JSON objects that begin a line or follow another one, each with a duplicate key in it if any, and its end."""
+    """Yield (object, duplicate key or None, end) for each JSON object that begins a line or follows another object."""
     left, begin = _MOST_READ, _BEGIN.search(printed)
     while begin is not None:
         twice: list[str] = []
@@ -181,7 +181,7 @@ _NEXT = lazy_pattern(r"[ \t]*(?=\{)")
 
 
 def _as_object(twice: list[str], pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """The object of these pairs. Keys that stand twice are put into the list."""
+    """Return the object of these pairs, and append its duplicate keys to `twice`."""
     row = dict(pairs)
     if len(row) < len(pairs):
         counts = Counter(name for name, _ in pairs)
@@ -190,13 +190,13 @@ def _as_object(twice: list[str], pairs: list[tuple[str, Json]]) -> dict[str, Jso
 
 
 def _said(found: Mapping[str, Json]) -> object:
-    """What a verdict comes to: equal for two that agree."""
+    """Return the outcome of a verdict, which is equal for two verdicts that agree."""
     settled = settle(_with_pass(found) if "verdict" in found else found)
     return settled.message if isinstance(settled, Failure) else (settled.passed, settled.score)
 
 
 def _is_other_json(printed: str) -> bool:
-    """Whether the output is a JSON value that is neither an object nor `true`."""
+    """Return whether the output is a JSON value that is neither an object nor `true`."""
     if printed == "null":
         return True
     try:
@@ -242,13 +242,13 @@ class Script(DeclaredAssertion):
     extra_option: ClassVar[str | None] = "config"
 
     @property
-    def needs_judge(self) -> bool:  # type: ignore[override]  # of most types it is a constant; here `target` decides
-        """Whether the script may ask the judge."""
+    def needs_judge(self) -> bool:  # type: ignore[override]  # a constant in most types; here, `target` decides
+        """Whether the script may call the judge."""
         return self.judge_access is not None
 
     @property
     def judge_access(self) -> JudgeAccess | None:
-        """Judge calls that it may make."""
+        """Judge calls that the script may make; None if it must not call the judge."""
         if isinstance(self.target, bool):
             return JudgeAccess() if self.target else None
         return self.target
@@ -271,7 +271,7 @@ class Script(DeclaredAssertion):
 
 
 async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
-    # who grades an entry cancels it when its time is up, and the command ends with it
+    # no timeout here: the caller cancels the entry at its time limit, which ends the command
     ended = await run_program(command, stdin=stdin, env=with_sdk(env), timeout_s=math.inf)
     return Grade.errored(ended.code, ended.message) if isinstance(ended, Failure) else read_output(ended)
 
@@ -290,7 +290,7 @@ class PythonCode(DeclaredAssertion):
     runs_code: ClassVar[bool] = True
 
     def validate(self) -> Iterable[Issue]:
-        """Reports inline code that is not valid Python, or that returns nothing. The code is not run."""
+        """Report inline code that is not valid Python, or that returns nothing. The code is not run."""
         if self.value.code is not None:
             wrong = compile_inline(self.value.code)
             if isinstance(wrong, Failure):
@@ -342,7 +342,7 @@ class PythonCode(DeclaredAssertion):
 
 
 def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
-    """Stdin of a script: the context, including its older names."""
+    """Return the stdin of a script: the context, including its keys under older names."""
     return {
         **context.payload,
         "config": config,
@@ -366,9 +366,9 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 @lru_cache(maxsize=1024)
 def compile_inline(code: str) -> CodeType | Failure:
-    """Code that defines the function `assertion(output, context)`, or a Failure `bad-python`. Nothing is run.
+    """Return code that defines the function `assertion(output, context)`, or a Failure `bad-python`. Nothing is run.
 
-    An expression is what the function returns; several statements are its body.
+    The function returns the value of an expression; other code is its body.
     """
     try:
         with warnings.catch_warnings():
@@ -388,14 +388,14 @@ def compile_inline(code: str) -> CodeType | Failure:
 
 
 def called(_function: None, payload: Mapping[str, Any]) -> object:
-    """In a worker: what inline code returns for an output and its context."""
+    """Return the value of inline code for a context and its output. Runs in a worker."""
     context = context_of(payload["context"])
     return inline_function(payload["code"])(context.graded_value, context)
 
 
 @lru_cache(maxsize=1024)
 def inline_function(code: str) -> Callable[[Json, Any], object]:
-    """The function of inline code that `compile_inline` has validated."""
+    """Return the function of inline code that `compile_inline` has validated."""
     compiled = compile_inline(code)
     if isinstance(compiled, Failure):
         raise TypeError(compiled.message)
@@ -405,7 +405,7 @@ def inline_function(code: str) -> Callable[[Json, Any], object]:
 
 
 def _returns(statements: Iterable[ast.AST]) -> bool:
-    """Whether a body returns something itself, not just a function inside it."""
+    """Return whether a body itself returns a value, not just a function inside it."""
     for node in statements:
         if isinstance(node, ast.Return):
             if node.value is not None:
@@ -417,7 +417,7 @@ def _returns(statements: Iterable[ast.AST]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JavaScriptCode(DeclaredAssertion):
-    """JavaScript of yours judges the answer: an expression, a body that returns, or a function of a file."""
+    """Your own JavaScript grades the answer: an expression, a body that returns, or a function of a file."""
 
     value: Annotated[
         JavaScriptSource, Doc("code over `output` and `context`, or a file: ./check.ts, file://check.js:function")
@@ -435,7 +435,7 @@ class JavaScriptCode(DeclaredAssertion):
         return str(self.value).rpartition("/")[2]
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Have the long-lived process call the function. Who grades an entry cancels it when its time is up."""
+        """Call the function in the long-lived JavaScript process. The caller cancels the entry at its time limit."""
         if self.config:
             context = replace(context, config=self.config)
         payload = {**context.payload, "prompt": context.prompt, "promptfoo": promptfoo_context(context)}

@@ -1,4 +1,4 @@
-"""Parameters of users' functions as options: read from the syntax tree and checked against values of an eval file."""
+"""Parameters of users' assertion functions: read from the syntax tree, and checked against an eval file's options."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Accepts: TypeAlias = Callable[[Json], bool]
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """Annotation of a parameter: as authored, and as a check of a value."""
+    """Annotation of a parameter: its source text, and a function that checks a value."""
 
     shown: str
     accepts: Accepts
 
 
 def read_annotation(node: ast.expr | None) -> Annotation | None:
-    """The annotation in a syntax tree; None where it says nothing that can be checked without running code."""
+    """Return the annotation in a syntax tree, or None if it cannot be checked without running code."""
     accepts = _accepts(node)
     if node is None or accepts is None:
         return None
@@ -57,7 +57,7 @@ def _parsed(text: str) -> ast.expr | None:
 
 
 def _last_name(node: ast.expr) -> str:
-    """The name without the module it is taken from: `Literal` of `typing.Literal`."""
+    """Return a name without its module: `Literal` for `typing.Literal`."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
@@ -88,7 +88,7 @@ def _mapping_of(nodes: list[ast.expr]) -> Accepts | None:
 def _literal(nodes: list[ast.expr]) -> Accepts | None:
     if not all(isinstance(node, ast.Constant) for node in nodes):
         return None
-    # true is equal to 1 in Python, and another thing in YAML
+    # True equals 1 in Python, but they are different values in YAML
     choices = {(type(node.value), node.value) for node in nodes if isinstance(node, ast.Constant)}
     return lambda value: isinstance(value, bool | int | str | None) and (type(value), value) in choices
 
@@ -116,13 +116,13 @@ MARK = "define_assertion"
 """The decorator that makes a function an assertion."""
 
 PROMPTFOO_NAME = "get_assert"
-"""The function of an assertion file of promptfoo."""
+"""Name of the function in a promptfoo assertion file."""
 
 PROMPTFOO_PARAMETERS = ("output", "context")
-"""Names of the first two parameters by which a function of promptfoo is recognized."""
+"""Names of the first two parameters, by which a promptfoo function is recognized."""
 
 RESERVED = frozenset(AssertionSettings.__struct_fields__) | {"type", "metric"}
-"""Keys that every assertion takes (SPEC section 7.1), so no parameter can be filled by them."""
+"""Keys of every assertion (SPEC section 7.1), which cannot be names of parameters."""
 
 BAD_FILE = "bad-assertion-file"
 
@@ -131,7 +131,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One keyword that a function takes. `annotation` is None where any value will do."""
+    """One keyword parameter of a function. `annotation` is None if any value is accepted."""
 
     name: str
     required: bool
@@ -143,8 +143,8 @@ class Signature:
     """Signature of an assertion: the context, then keywords.
 
     Attributes:
-        takes_any: it has `**kwargs`.
-        takes_output: its first two parameters are the output and the context, as in promptfoo.
+        takes_any: whether it has `**kwargs`.
+        takes_output: whether its first two parameters are the output and the context, as in promptfoo.
     """
 
     function: str
@@ -154,18 +154,18 @@ class Signature:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The keywords, in the order of their declaration."""
+        """Names of the parameters, in the order of their declaration."""
         return tuple(one.name for one in self.parameters)
 
     @property
     def short(self) -> str | None:
-        """The parameter that a lone value fills: `value`, else the only one there is."""
+        """The parameter that a single value sets: `value`, else the only parameter, else None."""
         if "value" in self.names or (self.takes_any and not self.names):
             return "value"
         return self.names[0] if len(self.names) == 1 and not self.takes_any else None
 
     def validate(self, options: Mapping[str, Json]) -> Iterator[Issue]:
-        """Problems of calling the function with these keywords."""
+        """Report problems of calling the function with these options."""
         known = {one.name: one for one in self.parameters}
         for name, value in options.items():
             parameter = known.get(name)
@@ -181,17 +181,17 @@ class Signature:
 
 
 def read_signature(source: bytes, file: str) -> Signature | Issue:
-    """The signature of the assertion in a Python file.
+    """Return the signature of the assertion in a Python file.
 
-    It is the function marked by `@define_assertion`, else the one named `assertion` or, as in promptfoo, `get_assert`,
-    else the one named as the file.
+    The assertion is the function decorated with `@define_assertion`, else the one named `assertion` or, as in
+    promptfoo, `get_assert`, else the one named after the file.
 
     Args:
         source: the bytes of the file.
-        file: its name, `min_words.py`.
+        file: name of the file, such as `min_words.py`.
 
     Returns:
-        The signature, or an Issue `bad-assertion-file` that says where the file is wrong.
+        The signature, or an Issue `bad-assertion-file` with the position of the problem.
     """
     tree = _parse(source, file)
     if isinstance(tree, Issue):
@@ -214,7 +214,7 @@ def read_signature(source: bytes, file: str) -> Signature | Issue:
 def _parse(source: bytes, file: str) -> ast.Module | Issue:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as an invalid escape: its author hears of it when the file is run
+            warnings.simplefilter("ignore")  # such as for an invalid escape; Python shows them when the file is run
             return ast.parse(source)
     except SyntaxError as error:
         return Issue((), f"{file}:{error.lineno}:{error.offset}: {error.msg}", BAD_FILE)
@@ -223,7 +223,7 @@ def _parse(source: bytes, file: str) -> ast.Module | Issue:
 
 
 def _functions(body: Iterable[ast.stmt]) -> Iterator[_Function]:
-    """The functions that a module defines, in the branches of its top level too."""
+    """Yield the functions that a module defines at its top level, including inside `if`, `try` and `with`."""
     for statement in body:
         if isinstance(statement, _Function):
             yield statement
@@ -233,7 +233,7 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[_Function]:
 
 
 def _marks(tree: ast.Module) -> frozenset[str]:
-    """Every dotted name that means `define_assertion` in this file, as far as its imports tell."""
+    """Return every dotted name that refers to `define_assertion` in this file, judging by its imports."""
     found = {MARK}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -259,7 +259,7 @@ def _signature(function: _Function, file: str) -> Signature | Issue:
     filled = 2 if takes_output else 1
     if len(given.posonlyargs) > filled:
         return _bad(file, function, f"'{given.posonlyargs[filled].arg}' cannot be passed by name")
-    # defaults belong to the last of the positional parameters, so they are lined up from the right
+    # defaults belong to the last positional parameters, so they are aligned from the right
     defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
     pairs = [
         *zip(positional[filled:], defaults[filled:], strict=True),  # after the context
@@ -271,7 +271,7 @@ def _signature(function: _Function, file: str) -> Signature | Issue:
             return _bad(file, one, f"parameter '{one.arg}' is a key of every assertion; rename it")
         annotation = one.annotation
         if annotation is not None and isinstance(default, ast.Constant) and default.value is None:
-            # `x: int = None` is how many people write an optional parameter
+            # many people write an optional parameter as `x: int = None`
             annotation = ast.BinOp(annotation, ast.BitOr(), ast.Constant(None))
         parameters.append(Parameter(one.arg, default is None, read_annotation(annotation)))
     return Signature(function.name, tuple(parameters), given.kwarg is not None, takes_output)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 LIMIT = 10_000_000
-"""Bytes that a reply may have."""
+"""Maximum size of a response, in bytes."""
 
 _CHUNK = 65_536
 _OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-"""Headers without a secret."""
+"""Headers whose values are not secrets."""
 
 _SECRET_WORD = 8
-"""Characters from which a word of a header is a secret of its own: `Bearer` is not, what follows is."""
+"""Minimum length, in characters, of a word in a header that is a secret by itself, unlike `Bearer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Webhook(DeclaredAssertion):
     runs_code: ClassVar[bool] = True
 
     def label(self) -> str:
-        """Only the host: the rest of the URL may be a secret."""
+        """The host only, because the rest of the URL may be a secret."""
         parts = _parts(self.value)
         return parts[1] if parts else ""
 
     def validate(self) -> Iterable[Issue]:
-        """Reports invalid URLs and headers."""
+        """Report invalid URLs and headers."""
         if _parts(self.value) is None:
             yield Issue(("value",), "the URL must start with http:// or https:// and contain a host")
         elif "@" in urlsplit(self.value).netloc and any(name.lower() == "authorization" for name in self.headers):
@@ -66,8 +66,8 @@ class Webhook(DeclaredAssertion):
                 yield Issue(("headers", name), message)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Call once. An error is never a verdict, and redirects are not followed."""
-        # the case as scripts get it, and under promptfoo's names too: `output` and `context`
+        """Send one request. Errors give an errored grade, and redirects are not followed."""
+        # the case as scripts get it, and also under promptfoo's names `output` and `context`
         known: dict[str, Json] = {"prompt": context.prompt, "vars": context.vars}
         config = self.config or context.config
         payload = {**context.payload, "config": config, "prompt": context.prompt, "context": known}
@@ -85,13 +85,13 @@ class Webhook(DeclaredAssertion):
         return redactor.redacted(grade_of(with_checks(answer), "webhook"))
 
     async def _post(self, body: bytes) -> bytes | Failure:
-        """The body of a reply with a status of success. No message holds the address or a header."""
+        """Return the body of a successful response. No error message contains the full URL or a header."""
         from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
         typed = any(name.lower() == "content-type" for name in self.headers)
         headers = self.headers if typed else {"Content-Type": "application/json", **self.headers}
         try:
-            # who grades an entry cancels it when its time is up, so no clock is watched here
+            # no timeout here: the caller cancels the entry at its time limit
             async with (
                 ClientSession(timeout=ClientTimeout(total=None), cookie_jar=DummyCookieJar()) as session,
                 session.post(
@@ -100,14 +100,14 @@ class Webhook(DeclaredAssertion):
             ):
                 return await _body(response, _redactor(self.headers))
         except (ClientError, OSError, ValueError) as error:
-            why = type(error).__name__  # the words of most errors hold the address
+            why = type(error).__name__  # the messages of most errors contain the URL
             if isinstance(error, ClientConnectorError):
                 why = f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
             return Failure("connection", f"no response from the webhook: {why}")
 
 
 def _parts(url: str) -> tuple[str, str] | None:
-    """The scheme and the host, with its port, of an address; None: it is no address."""
+    """Return the scheme and the host, with its port, of an HTTP URL, or None if it is not one."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -118,7 +118,7 @@ def _parts(url: str) -> tuple[str, str] | None:
 
 
 def _redactor(headers: Mapping[str, str]) -> Redactor:
-    """What takes the values of the headers out of a reply that repeats them."""
+    """Return the redactor that removes the values of headers from responses that repeat them."""
     secrets = [value for name, value in headers.items() if name.lower() not in _OPEN]
     return Redactor([*secrets, *(word for value in secrets for word in value.split() if len(word) >= _SECRET_WORD)])
 
