@@ -147,7 +147,7 @@ class _Walk:
         return True
 
     def _add_outer_keys(self, number: int) -> None:
-        """The keys of the outermost mapping above a line."""
+        """Add the keys of the outermost mapping above a line."""
         for line in self._lines[:number]:
             if line[:1] not in {" ", "#", "-", ""} and (match := _KEY.match(line.rstrip())) is not None:
                 self._levels[-1].setdefault(_unquoted(match["key"]), match["value"] or "")

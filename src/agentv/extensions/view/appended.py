@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from agentv.errors import StoreError
 from agentv.extensions.view.case_rows import CaseGroup, IndexedTrial
 from agentv.extensions.view.pages.entries import state, teaser
-from agentv.extensions.view.pages.whole import whole
+from agentv.extensions.view.pages.whole import trial_data
 from agentv.model.run.cases import TrialCluster, cluster_of, key_of_cluster, sample_of
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.hashes import text_hash
@@ -62,7 +62,7 @@ def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
         text_hash("\0".join(cluster_of(row))),
         text_hash(f"{trial.suite.path}\0{trial.suite.name}\0{case.id}"),
         case.position,
-        "\n".join(_texts(whole(result, "")))[:_SEARCHED],
+        "\n".join(_texts(trial_data(result, "")))[:_SEARCHED],
     )
 
 
@@ -121,7 +121,7 @@ def fingerprint(path: Path, end: int) -> int:
 
 
 def appended_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
-    """The complete lines after a place, each with its start in bytes. An incomplete last line is left out.
+    """The complete lines from a position on, each with its start, in bytes. An incomplete last line is left out.
 
     Raises:
         StoreError: the file cannot be read.

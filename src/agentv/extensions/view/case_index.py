@@ -37,7 +37,7 @@ from agentv.store.totals.tally import STATUSES
 
 _GRADED = frozenset({"passed", "shown"})
 _PAGE = 500
-"""Number of cases per query."""
+"""Maximum number of cases per query."""
 
 _DIGITS = re.compile(r"\d+")
 _COUNTER = slice(24, 28)

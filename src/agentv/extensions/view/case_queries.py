@@ -331,7 +331,7 @@ class CaseQueries:
             shown: `different` for rows whose cells disagree, `changed` for rows with another status in the other run.
             among: limits the result to these rows; None for all.
         """
-        wanted = [_shows(bits, choice, shown) for bits in range(256)]
+        wanted = [_is_shown(bits, choice, shown) for bits in range(256)]
         self.choose(choice)
         order = dict.fromkeys(row for (row,) in self.in_order("same", choice, "1"))
         return [row for row in order if wanted[outcomes[row]] and (among is None or row in among)]
@@ -381,7 +381,7 @@ class CaseQueries:
         }
 
 
-def _shows(bits: int, choice: CaseChoice, shown: GridFilter) -> bool:
+def _is_shown(bits: int, choice: CaseChoice, shown: GridFilter) -> bool:
     if (shown == "different" and not _DIFFERENT[bits]) or (shown == "changed" and not bits & _CHANGED):
         return False
     return (

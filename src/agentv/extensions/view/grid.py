@@ -259,7 +259,7 @@ class _Reader:
     """Creates the cells of entries from their rows, which are read at once."""
 
     def __init__(self, run: GrowingRun, columns: list[GridColumn], entries: Collection[CaseEntry]) -> None:
-        places = sorted({one.place for entry in entries for one in (entry.trials[0], _shown(entry))})
+        places = sorted({one.place for entry in entries for one in (entry.trials[0], _shown_trial(entry))})
         self._results = dict(zip(places, read_results_at(run.path / INDEX, run.root, places), strict=True))
         self._root = run.root
         self._columns = {column: place for place, column in enumerate(columns)}
@@ -286,7 +286,7 @@ class _Reader:
 
     def cell(self, entry: CaseEntry, base: GridCell | None = None) -> GridCell:
         """The cell of an entry. `base` is the same cell of another run."""
-        trial = _shown(entry)
+        trial = _shown_trial(entry)
         result = self._results[trial.place]
         costs = [one.cost for one in entry.trials if one.cost is not None]
         return GridCell(
@@ -307,7 +307,7 @@ class _Reader:
         )
 
 
-def _shown(entry: CaseEntry) -> CaseTrial:
+def _shown_trial(entry: CaseEntry) -> CaseTrial:
     """The first sample with the status of its case."""
     return next((one for one in entry.trials if one.status == entry.status), entry.trials[0])
 

@@ -208,7 +208,7 @@ class GrowingRun:
 
     @property
     def can_be_stored(self) -> bool:
-        """Whether all rows are read, and the index should be kept."""
+        """Whether all rows are read and the index is not stored yet, and storing was not tried for these rows."""
         with self.lock:
             index, read = self._index, self._seen is not None
             return index is not None and read and not self._is_stored and self._tried_to_store != index.read.next_trial

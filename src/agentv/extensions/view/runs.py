@@ -32,7 +32,7 @@ from agentv.model.values.values import JsonObject
 from agentv.reports.text import safe, without_directories
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
 
-_OPEN = 8
+_MOST_OPEN = 8
 """Maximum number of open runs; the least recently used one is closed to open another."""
 
 _PAUSE_S = 0.02
@@ -77,7 +77,7 @@ class OpenRuns:
                 temporary = Path(self._directory.name, f"{next(self._numbers)}.sqlite")
                 found = self._runs[path] = GrowingRun(path, repository_root(str(path.parent)), temporary)
             self._runs.move_to_end(path)
-            closed += [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _OPEN)]
+            closed += [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _MOST_OPEN)]
         for one in closed:
             one.close()
         if found.catch_up().indexed < 1 or found.can_be_stored:
@@ -141,7 +141,7 @@ RunSort = Literal["started", "name", "pass_rate", "cost", "duration", "cases"]
 MOST = 500
 """Maximum number of runs per page."""
 
-_LARGE = 64 << 20
+_LARGE_BYTES = 64 << 20
 """Size of the rows, in bytes, from which a run in progress is listed without its pass rate until it is opened, because
 the rate needs an index, which costs time and memory."""
 
@@ -335,7 +335,7 @@ class RunList:
     def _is_indexed(self, path: Path) -> bool:
         """Whether the rows of a run in progress are few or already open, so that its index may be used."""
         try:
-            return (path / INDEX).stat().st_size < _LARGE or self._opened.is_open(path)
+            return (path / INDEX).stat().st_size < _LARGE_BYTES or self._opened.is_open(path)
         except OSError:
             return True
 

@@ -26,8 +26,8 @@ from agentv.authoring.loading.inventory import inventory
 from agentv.errors import AgentvError, UsageError
 from agentv.extensions.view.cases import NoSuchCaseError
 from agentv.extensions.view.growing import GrowingRun
-from agentv.extensions.view.pages.entries import shown_work
-from agentv.extensions.view.pages.whole import whole
+from agentv.extensions.view.pages.entries import trace_and_diff
+from agentv.extensions.view.pages.whole import trial_data
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import Suite
 from agentv.model.values.values import JsonObject, objects_in
@@ -53,7 +53,7 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
     result = _result(run, trial)
     rerun = _options(run, read_document(run.path / RUN)).rerun_trial(FailedTrial.of(result))
     command = None if rerun is None else rerun.command
-    return {**whole(result, run.root), **shown_work(run.path, result), "rerun": command}
+    return {**trial_data(result, run.root), **trace_and_diff(run.path, result), "rerun": command}
 
 
 class RerunCommand(Struct, frozen=True):
@@ -295,7 +295,7 @@ def _own_files(directory: Path) -> Iterator[str]:
 
 
 def _undefined(wanted: Sequence[str], files: Sequence[str], directory: Path) -> Sequence[str]:
-    """The names that are targets or judges neither of the project nor of every eval file of the command."""
+    """The names that neither the project nor all eval files of the command define as targets or judges."""
     env = {name: value for name, value in os.environ.items() if name not in _TARGET_VARIABLES}
     try:
         unlisted = set(wanted)

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.extensions.view.pages.entries import teaser
-from agentv.extensions.view.pages.whole import whole
+from agentv.extensions.view.pages.whole import trial_data
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import SamplingStop, Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
@@ -154,7 +154,7 @@ def test_a_cut_answer_is_noted_in_every_view():
     line = next(csv.DictReader(render_csv([cut], root="/repo")))
     assert (line["finish_reason"], line["note"]) == ("length", note)
     assert teaser(cut) == note
-    assert whole(cut, "/repo")["notes"] == [note]
+    assert trial_data(cut, "/repo")["notes"] == [note]
     assert note in render_trial(cut, ShowOptions(here="/repo"))
     assert note in render_table([cut], [])
     failed = finished("failed", score=0.0, finish_reason="max_tokens")

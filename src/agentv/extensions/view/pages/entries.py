@@ -303,7 +303,7 @@ MOST_BYTES = 1_000_000
 """Maximum size of a diff in a page, in bytes."""
 
 
-def shown_work(directory: Path, result: TrialResult) -> dict[str, Any]:
+def trace_and_diff(directory: Path, result: TrialResult) -> dict[str, Any]:
     """The trace and diff of a trial as data of the page: `trace`, `diff`, and `work_problem` if a file cannot be read.
 
     Args:

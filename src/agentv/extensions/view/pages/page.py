@@ -22,8 +22,8 @@ from msgspec import Struct, structs, to_builtins
 
 from agentv.app.exports import Exported
 from agentv.errors import UsageError
-from agentv.extensions.view.pages.entries import Entries, shown_work
-from agentv.extensions.view.pages.whole import whole
+from agentv.extensions.view.pages.entries import Entries, trace_and_diff
+from agentv.extensions.view.pages.whole import trial_data
 from agentv.model.run.summary import CorrectedRates, Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject, objects_in
@@ -171,7 +171,7 @@ def _report(exported: Exported) -> HtmlReport:
     here = ""
     with suppress(FileNotFoundError):  # the working directory was deleted
         here = str(Path.cwd())
-    work, directory = partial(shown_work, run.path), str(run.path.absolute())
+    work, directory = partial(trace_and_diff, run.path), str(run.path.absolute())
     return HtmlReport(run.run_id, run.record, totals, run.results(), run.root, work, here, directory)
 
 
@@ -207,7 +207,7 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     for index, result in enumerate(report.results):
         failures.add(result, index)
         short.append(to_json(entries.short(result)))
-        rest.append(to_json({**whole(result, report.root), **report.work_of(result)}))
+        rest.append(to_json({**trial_data(result, report.root), **report.work_of(result)}))
         length += len(rest[-1])
         if len(short) == CHUNK or length > CHUNK_LENGTH:
             yield from _chunk(number, short, rest)

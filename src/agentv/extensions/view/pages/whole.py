@@ -22,7 +22,7 @@ CUT = "[…]"
 """Marks an omission in an excerpt."""
 
 
-def whole(result: TrialResult, root: str) -> dict[str, Any]:
+def trial_data(result: TrialResult, root: str) -> dict[str, Any]:
     """The trial as data of the page, without empty values.
 
     Args:

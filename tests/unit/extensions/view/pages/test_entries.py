@@ -15,8 +15,8 @@ from agentv.extensions.view.pages.entries import (
     TEASER,
     Entries,
     early_facts,
-    shown_work,
     teaser,
+    trace_and_diff,
     trace_json,
 )
 from agentv.model.run.cases import Sample
@@ -129,7 +129,7 @@ def run(tmp_path):
 def test_a_trace_and_a_diff(run):
     write(WORK, run / "artifacts" / "a")
     (run / "artifacts" / "a" / "diff.patch").write_text("+one\n-two\n")
-    work = shown_work(run, of(trace_path="artifacts/a/trace.json", diff_path="artifacts/a/diff.patch"))
+    work = trace_and_diff(run, of(trace_path="artifacts/a/trace.json", diff_path="artifacts/a/diff.patch"))
     diff = {"text": "+one\n-two\n", "lines": 2, "total": 2, "path": "artifacts/a/diff.patch"}
     assert work == {"trace": trace_json(WORK, "artifacts/a/trace.json"), "diff": diff}
 
@@ -147,7 +147,7 @@ def test_a_trace_and_a_diff(run):
 )
 def test_a_diff_is_bounded(run, content, lines, total):
     (run / "artifacts" / "a" / "diff.patch").write_bytes(content)
-    diff = shown_work(run, of(diff_path="artifacts/a/diff.patch"))["diff"]
+    diff = trace_and_diff(run, of(diff_path="artifacts/a/diff.patch"))["diff"]
     assert (diff["lines"], diff["total"]) == (lines, total)
     assert len(diff["text"].encode()) <= MOST_BYTES
 
@@ -163,6 +163,6 @@ def test_a_diff_is_bounded(run, content, lines, total):
     ],
 )
 def test_what_cannot_be_read_is_told(run, stored, said):
-    work = shown_work(run, of(**stored))
+    work = trace_and_diff(run, of(**stored))
     assert said in work["work_problem"]
     assert len(work) == 1

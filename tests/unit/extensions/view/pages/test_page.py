@@ -8,7 +8,7 @@ import pytest
 
 from agentv.extensions.view.app import ENTRIES, static_files
 from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, START, joined, module_sources, render
-from agentv.extensions.view.pages.whole import KEPT, whole
+from agentv.extensions.view.pages.whole import KEPT, trial_data
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report
@@ -100,14 +100,14 @@ def test_evidence_that_is_the_answer_or_the_input_is_not_repeated():
     result = finished(
         output=answer, input=(Message("user", "May I return it?"),), scores=[graded(1.0, True, *checks, name="yes")]
     )
-    shown = whole(result, ROOT)["checks"][0]["checks"]
+    shown = trial_data(result, ROOT)["checks"][0]["checks"]
     assert [one.get("evidence") for one in shown] == ["Yes.", None, None, f"{answer[:40]} […] no.", None]
 
 
 def test_places_of_evidence_are_counted_as_browsers_do():
     def places(output, *spans):
         check = Check("contains 'day'", True, None, spans)
-        (shown,) = whole(finished(output=output, scores=[graded(1.0, True, check)]), ROOT)["checks"][0]["checks"]
+        (shown,) = trial_data(finished(output=output, scores=[graded(1.0, True, check)]), ROOT)["checks"][0]["checks"]
         return shown.get("at")
 
     assert places("one day", (4, 7)) == [(4, 7)]
