@@ -53,8 +53,6 @@ class EmbeddingCache(Struct):
             embedded = await self._shared_result(missing, [wanted[key] for key in missing], timeout_s)
             if isinstance(embedded, Failure):
                 return embedded
-            if len(embedded.vectors) != len(missing):
-                return Failure("bad-answer", f"received {len(embedded.vectors)} embeddings for {len(missing)} texts")
             found |= dict(zip(missing, embedded.vectors, strict=True))
             spent = embedded
         return Embeddings(tuple(found[_key(text)] for text in texts), spent.token_usage, spent.cost_usd)
@@ -67,11 +65,11 @@ class EmbeddingCache(Struct):
         self._underway.update(dict.fromkeys(keys, pending))
         found: Embeddings | Failure | None = None
         try:
-            found = await self.embedder.embed(texts, timeout_s)
+            found = await _embedded(self.embedder, texts, timeout_s)
         finally:  # if this call is cancelled, each waiting call makes its own
             for key in keys:
                 del self._underway[key]
-            if isinstance(found, Embeddings) and len(found.vectors) == len(keys):
+            if isinstance(found, Embeddings):
                 for key, vector in zip(keys, found.vectors, strict=True):
                     self._known[key] = array("d", vector)
                 while len(self._known) > self.kept:
@@ -110,8 +108,8 @@ class RecordedEmbedder(Struct):
             return self.unanswered(calls[missing[0]])
         embedded: Embeddings | Failure = Embeddings((), cost_usd=0.0)
         if missing:
-            embedded = await self.embedder.embed([texts[number] for number in missing], timeout_s)
-        if isinstance(embedded, Failure) or len(embedded.vectors) != len(missing):
+            embedded = await _embedded(self.embedder, [texts[number] for number in missing], timeout_s)
+        if isinstance(embedded, Failure):
             return embedded
         fresh = dict(zip(missing, embedded.vectors, strict=True))
         usage, cost = embedded.token_usage, embedded.cost_usd  # of the whole batch, recorded with its first vector
@@ -122,6 +120,14 @@ class RecordedEmbedder(Struct):
             usage, cost = None, None if cost is None else 0.0
         vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
         return Embeddings(tuple(vectors), embedded.token_usage, embedded.cost_usd)
+
+
+async def _embedded(embedder: Embedder, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+    """Return one vector for each text, or a Failure."""
+    found = await embedder.embed(texts, timeout_s)
+    if isinstance(found, Embeddings) and len(found.vectors) != len(texts):
+        return Failure("bad-answer", f"received {len(found.vectors)} embeddings for {len(texts)} texts")
+    return found
 
 
 def _read(answer: TargetResponse) -> tuple[float, ...]:

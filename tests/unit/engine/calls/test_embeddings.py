@@ -2,9 +2,11 @@ import asyncio
 
 import pytest
 
-from agentv.engine.calls.embeddings import EmbeddingCache
+from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
+from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure
 from doubles.embedding import CountingEmbedder, of_words
+from doubles.stores import MemoryStore
 
 
 def embedded(remembering, *texts):
@@ -73,3 +75,12 @@ async def test_a_failure_is_told_to_all_that_wait_and_to_nobody_later():
 def test_too_few_or_too_many_vectors_are_no_answer(vectors):
     remembering = EmbeddingCache(CountingEmbedder(lambda _: Embeddings(vectors)))
     assert embedded(remembering, "a", "b").code == "bad-answer"
+
+
+def test_too_many_vectors_are_no_answer_for_texts_of_which_some_are_recorded():
+    store, spec = MemoryStore(), TargetSpec("vectors", "x", None, fingerprint="f1")
+    assert embedded(RecordedEmbedder(CountingEmbedder(), spec, store), "a").vectors == (of_words("a"),)
+    store.load_answers()
+    three = CountingEmbedder(lambda _: Embeddings(((1.0,), (2.0,), (3.0,))))
+    assert embedded(RecordedEmbedder(three, spec, store), "a", "b", "c").code == "bad-answer"
+    assert three.asked == [["b", "c"]]
