@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from agentv.errors import StoreError
 from agentv.store.files.directory import (
+    ARTIFACTS,
     HISTORY,
     INDEX,
     JOURNAL,
+    KEPT_WORKSPACES,
     REJECTED,
     RUN,
     SUMMARY,
@@ -26,6 +29,7 @@ _DELETED_LAST = (RUN, JOURNAL)
 """Files to delete last: an interrupted removal can be repeated while `run.json` exists; the journal holds the lock."""
 
 _OWN_FILES = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, VIEWED, *_DELETED_LAST})
+_OWN_DIRECTORIES = frozenset({ARTIFACTS, KEPT_WORKSPACES})
 _LEFTOVER = re.compile(rf"\.({'|'.join(map(re.escape, sorted(_OWN_FILES)))})(\.\d+)?\.new")
 """Temporary files of a process that was killed while replacing a file."""
 
@@ -34,10 +38,10 @@ _IGNORE = ".gitignore"
 
 def size_of_run(path: Path) -> int:
     """Return the number of bytes that `remove_run` would free."""
-    found = 0
-    with suppress(OSError), os.scandir(path) as entries:
-        found = sum(entry.stat(follow_symlinks=False).st_size for entry in entries if _is_own(entry.name))
-    return found
+    with suppress(OSError):
+        files = [one for name in _own_names(path) for one in (path / name, *(path / name).rglob("*"))]
+        return sum(one.lstat().st_size for one in files if one.is_symlink() or not one.is_dir())
+    return 0
 
 
 def check_removable(path: Path) -> None:
@@ -82,16 +86,26 @@ def remove_run(path: Path) -> tuple[str, ...]:
 
 def _remove_own_files(run: Path) -> tuple[str, ...]:
     """Remove the files of a run, and return the names of what is left."""
-    names = os.listdir(run)  # noqa: PTH208
-    own = [name for name in names if _is_own(name) and ((run / name).is_symlink() or not (run / name).is_dir())]
+    own = _own_names(run)
     for name in sorted(own, key=lambda name: (name in _DELETED_LAST, name == JOURNAL, name)):
-        (run / name).unlink()
-    left = sorted({*names} - {*own})
+        if (run / name).is_symlink() or not (run / name).is_dir():
+            (run / name).unlink()
+        else:
+            shutil.rmtree(run / name)
+    left = sorted(os.listdir(run))  # noqa: PTH208
     if left == [_IGNORE] and (run / _IGNORE).read_bytes() == b"*\n":  # created with the run
         (run / _IGNORE).unlink()
         return ()
     return tuple(left)
 
 
-def _is_own(name: str) -> bool:
-    return name in _OWN_FILES or _LEFTOVER.fullmatch(name) is not None
+def _own_names(run: Path) -> list[str]:
+    """Return the names in a run's directory that belong to the run."""
+    with os.scandir(run) as entries:
+        return [entry.name for entry in entries if _is_own(entry)]
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    if entry.is_dir(follow_symlinks=False):
+        return entry.name in _OWN_DIRECTORIES
+    return entry.name in _OWN_FILES | _OWN_DIRECTORIES or _LEFTOVER.fullmatch(entry.name) is not None

@@ -5,7 +5,7 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.store.files.directory import RunDirectory
-from agentv.store.removal import remove_run
+from agentv.store.removal import remove_run, size_of_run
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
@@ -17,10 +17,15 @@ def deletion_run(tmp_path):
     for name in ("index.jsonl", "summary.json", "history.jsonl", "rejected.jsonl", ".run.json.new"):
         (path / name).write_text("")
     (path / ".view.sqlite.123.new").write_text("")
+    for name in ("artifacts", "workspaces"):
+        (path / name / "a-1").mkdir(parents=True)
+        (path / name / "a-1" / "trace.json").write_text("{}")
     return path
 
 
 def test_a_run_is_removed_with_its_directory_and_no_other(deletion_run):
+    size = sum(path.stat().st_size for path in deletion_run.rglob("*") if path.is_file())
+    assert size_of_run(deletion_run) == size > 0
     assert remove_run(deletion_run) == ()
     assert [path.name for path in deletion_run.parent.iterdir()] == [".gitignore"]
 
@@ -32,9 +37,9 @@ def test_a_run_in_a_directory_of_its_own_takes_the_ignore_file_along(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["report.html", "artifacts", ".gitignore"])
+@pytest.mark.parametrize("name", ["report.html", "notes", ".gitignore"])
 def test_what_is_no_part_of_it_stays(deletion_run, name):
-    (deletion_run / name).mkdir() if name == "artifacts" else (deletion_run / name).write_text("*\n!mine\n")
+    (deletion_run / name).mkdir() if name == "notes" else (deletion_run / name).write_text("*\n!mine\n")
     assert remove_run(deletion_run) == (name,)
     assert [path.name for path in deletion_run.iterdir()] == [name]
 
@@ -46,10 +51,10 @@ def test_a_link_to_a_run_is_refused(deletion_run, tmp_path):
     assert (deletion_run / "run.json").exists()
 
 
-@pytest.mark.parametrize("name", ["index.jsonl", "journal.jsonl", "summary.json"])
+@pytest.mark.parametrize("name", ["index.jsonl", "journal.jsonl", "summary.json", "artifacts"])
 def test_a_link_inside_is_removed_and_not_followed(deletion_run, tmp_path, name):
     (tmp_path / "elsewhere").write_text("mine")
-    (deletion_run / name).unlink()
+    (deletion_run / name).rename(tmp_path / name)
     (deletion_run / name).symlink_to(tmp_path / "elsewhere")
     assert remove_run(deletion_run) == ()
     assert (tmp_path / "elsewhere").read_text() == "mine"

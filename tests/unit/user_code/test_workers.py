@@ -100,6 +100,13 @@ def descriptors(value):
     found = [f"/proc/self/fd/{one}" for one in os.listdir("/proc/self/fd")]
     return [os.readlink(one) for one in found if os.path.exists(one)]
 
+async def asks(value):
+    from agentv.user_code.workers.adapters import ask_parent
+    try:
+        return await ask_parent[0]("judge", [value])
+    except LookupError as error:
+        return str(error)
+
 def interrupt(value):
     return 1 / 0
 """
@@ -259,6 +266,28 @@ def test_a_worker_that_does_not_start_is_an_error(file, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     (found,) = results(call(file, "whoami"))
     assert found.code == "cannot-start"
+
+
+def test_a_worker_that_does_not_start_after_one_died_is_an_error(file, monkeypatch):
+    async def run():
+        workers = Workers()
+        try:
+            await workers.call(call(file, "whoami"))
+            monkeypatch.setattr(sys, "executable", "/nowhere/python")
+            return await workers.call(call(file, "exits", 3))
+        finally:
+            await workers.close()
+
+    found = asyncio.run(run())
+    assert (found.code, len(found.attempts)) == ("cannot-start", 1)
+
+
+def test_a_request_that_its_handler_cannot_serve_raises_in_the_function(file):
+    async def handler(name, arguments):
+        return arguments[0] + 1
+
+    (found,) = results(replace(call(file, "asks", "a word"), handler=handler))
+    assert found.value == 'judge: TypeError: can only concatenate str (not "int") to str'
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -120,8 +121,13 @@ class Anthropic(ModelSettings):
             yield Issue(("thinking",), f"a thinking budget must be at least {SMALLEST_BUDGET} tokens, found {budget}")
         elif budget is not None and self.max_tokens is not None and budget >= self.max_tokens:
             yield Issue(("thinking",), f"the thinking budget must be below 'max_tokens' ({self.max_tokens})")
-        if isinstance(self.thinking, str) and self.thinking not in {"adaptive", "disabled"}:
-            yield Issue(("thinking",), f"'thinking' must be a budget, adaptive or disabled, found '{self.thinking}'")
+        if (
+            budget is None
+            and self.thinking not in (None, "adaptive", "disabled")
+            and not isinstance(self.thinking, Mapping)
+        ):
+            found = f"'{self.thinking}'" if isinstance(self.thinking, str) else json.dumps(self.thinking)
+            yield Issue(("thinking",), f"'thinking' must be a budget, adaptive or disabled, found {found}")
         for name in ("temperature", "top_k"):
             if self.thinks and getattr(self, name) is not None:
                 yield Issue((name,), f"'{name}' cannot be combined with 'thinking': the API refuses it")

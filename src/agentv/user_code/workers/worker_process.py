@@ -308,6 +308,8 @@ class WorkerProcess:
             self.send(Answer(ask.id, await handler(ask.name, ask.arguments)))
         except LookupError as error:
             self.send(Answer(ask.id, None, str(error)))
+        except Exception as error:  # noqa: BLE001  # user code may ask for anything, and waits for a reply
+            self.send(Answer(ask.id, None, f"{ask.name}: {type(error).__name__}: {error}"))
 
     def _wait(self) -> None:
         """Wait for the process on a thread. Its forks may keep the connection open, so its end of file is no sign."""

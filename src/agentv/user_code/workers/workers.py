@@ -108,7 +108,7 @@ class Workers:
                 took_ms = round((perf_counter() - began) * 1000, 3)
                 return await self._call_alone(pool, call, Attempt(DIED, _died(call, lost), took_ms))
             except OSError as error:
-                return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
+                return _no_process(call, error)
             except (TypeError, RecursionError) as error:
                 return Raised(call.code, f"{call.what} cannot be given its arguments ({type(error).__name__}: {error})")
             pool.cpu_bound = (
@@ -123,9 +123,12 @@ class Workers:
         if call.continues:
             return Raised(DIED, lost.message)
         async with self._alone_slots:
-            worker = pool.alone.pop() if pool.alone else pool.start()
-            if worker.has_ended:
-                worker = pool.start()
+            try:
+                worker = pool.alone.pop() if pool.alone else pool.start()
+                if worker.has_ended:
+                    worker = pool.start()
+            except OSError as error:
+                return _no_process(call, error, (lost,))
             await _started(worker)
             try:
                 reply = await worker.call(self._message(call), call.handler or _refuse)
@@ -228,6 +231,11 @@ class Workers:
 
 def _died(call: CodeCall, lost: LostError) -> str:
     return f"{call.what}: {lost.how} before it answered"
+
+
+def _no_process(call: CodeCall, error: OSError, attempts: tuple[Attempt, ...] = ()) -> Raised:
+    what = f"{call.what} cannot be called: no process starts ({error.strerror})"
+    return Raised("cannot-start", what, attempts=attempts)
 
 
 async def _started(worker: WorkerProcess) -> None:

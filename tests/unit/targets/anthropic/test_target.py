@@ -223,6 +223,8 @@ def test_what_goes_wrong_is_a_value(step, code, retryable, stops):
         ({"thinking": 1000}, "thinking"),
         ({"thinking": 5000, "max_tokens": 5000}, "thinking"),
         ({"thinking": "deep"}, "thinking"),
+        ({"thinking": True}, "thinking"),
+        ({"thinking": [2000]}, "thinking"),
         ({"thinking": 2000, "temperature": 0.5}, "temperature"),
         ({"response_format": "json_object"}, "response_format"),
     ],
