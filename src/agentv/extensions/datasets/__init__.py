@@ -1,4 +1,4 @@
-"""Samples of deepeval, OpenAI evals and Inspect, tasks of SWE-bench, Harbor and tau-bench: converted to eval files."""
+"""Convert samples of deepeval, OpenAI evals and Inspect and tasks of SWE-bench, Harbor and tau-bench to eval files."""
 
 DIALECTS = {
     "deepeval": "agentv.extensions.datasets.dialects:OF_DEEPEVAL",

@@ -1,4 +1,4 @@
-"""Samples as cases of agentv, and the assertions that say how an answer is compared with a sample."""
+"""Converts samples to cases, with assertions that compare answers with them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ASKED = "\n\nEnd your answer with a line 'ANSWER: LETTER', where LETTER is {let
 
 
 class DatasetCheck(Struct, frozen=True):
-    """Comparison of answers with a sample.
+    """A value of `--assert`: how answers are compared with a sample.
 
     Attributes:
         name: value of `--assert`.
-        shared: an entry for the whole suite; None: each case has its own.
-        own: the entry of one case; None if it cannot be checked in this way, which is reported.
-        compares: needs a reference.
-        retrieves: needs retrieved texts, in the variable `context`.
+        shared: the entry for the whole suite; None if each case has its own.
+        own: returns the entry of one case, or None if the sample cannot be checked this way, which is reported.
+        compares: whether a reference is needed.
+        retrieves: whether retrieved texts, in the variable `context`, are needed.
     """
 
     name: str
@@ -40,7 +40,7 @@ class DatasetCheck(Struct, frozen=True):
     retrieves: bool = False
 
     def entry(self, sample: DatasetSample, findings: Findings) -> Entry | None:
-        """The entry of one case, if it has its own; None also where something is wrong, which is reported."""
+        """The entry of one case, or None if it is shared or the sample cannot be checked, which is reported."""
         if self.compares and not sample.references:
             message = f"this sample has no reference answer, so '{self.name}' would check nothing"
             findings.error("checks-nothing", sample.at, message)
@@ -53,11 +53,11 @@ class DatasetCheck(Struct, frozen=True):
 
 
 def _text(kind: str, several: str | None = None) -> Callable[[DatasetSample, Findings], Entry]:
-    """An assertion on text.
+    """A function that returns an assertion on text.
 
     Args:
-        kind: its type, for one reference.
-        several: the type that takes a list of them; None: an `assert-set` of which one entry has to pass.
+        kind: its type for one reference.
+        several: its type for several references; None for an `assert-set` of which one entry must pass.
     """
 
     def entry(sample: DatasetSample, findings: Findings) -> Entry:
@@ -67,14 +67,14 @@ def _text(kind: str, several: str | None = None) -> Callable[[DatasetSample, Fin
         if several is not None:
             return {"type": several, "value": list(sample.references)}
         entries = [{"type": kind, "value": value} for value in sample.references]
-        share = int(10_000 / len(entries)) / 10_000  # just under the score that one of them gives
+        share = int(10_000 / len(entries)) / 10_000  # just below the score if one of them passes
         return {"type": "assert-set", "name": "any of the references", "threshold": share, "assert": entries}
 
     return entry
 
 
 def _choice(sample: DatasetSample, findings: Findings) -> Entry | None:
-    """The letter of the right choice, on a line as the input asks for it."""
+    """An assertion that the answer has the line with the letter of the right choice."""
     letters = ascii_uppercase[: len(sample.choices)]
     letter = sample.references[0].strip().upper()
     if not letters or len(sample.choices) > len(ascii_uppercase):
@@ -87,7 +87,7 @@ def _choice(sample: DatasetSample, findings: Findings) -> Entry | None:
 
 
 def with_choices(sample: DatasetSample) -> Node:
-    """The input with the choices, and with the required end of the answer, after its last user message."""
+    """The input, with the choices and the required last line of the answer appended to its last message."""
     lines = "".join(f"\n{letter}) {choice}" for letter, choice in zip(ascii_uppercase, sample.choices, strict=False))
     letters = " or ".join(ascii_uppercase[: len(sample.choices)])
     assert sample.input is not None  # noqa: S101  # a simulated user has no choices
@@ -98,7 +98,7 @@ def with_choices(sample: DatasetSample) -> Node:
     items = list(node.items)
     place = max(place for place, one in enumerate(items) if isinstance(one, MapNode))
     message = items[place]
-    assert isinstance(message, MapNode)  # noqa: S101  # as was seen
+    assert isinstance(message, MapNode)  # noqa: S101  # `place` is the index of a mapping
     content = message.items["content"]
     if isinstance(content, ListNode):
         block = node_of({"type": "text", "value": end.strip()}, span_of(message.at))
@@ -110,7 +110,7 @@ def with_choices(sample: DatasetSample) -> Node:
 
 
 def _judged(kind: str, *, compares: bool = True, retrieves: bool = False, **options: Any) -> DatasetCheck:
-    """A check by the judge, which is the same for all cases."""
+    """A check by the judge, shared by all cases."""
     return DatasetCheck(kind, shared={"type": kind, **options}, compares=compares, retrieves=retrieves)
 
 
@@ -133,27 +133,27 @@ _ALL = (
 )
 
 CHECKS: Mapping[str, DatasetCheck] = {check.name: check for check in _ALL}
-"""Name → check, as `--assert` takes it."""
+"""Value of `--assert` → check."""
 
 
 ANY_OF: Final = "any_of"
-"""Key of an expected output that has several references."""
+"""Key of an `expected_output` with several references."""
 
 _RENDERED = frozenset({"input", "expected_output", "vars", "user", "assert"})
-"""Keys of a case whose texts are templates."""
+"""Keys of a case whose text is rendered as templates."""
 
 
 def cases(
     path: str, form: str, checks: Sequence[DatasetCheck], findings: Findings, server: str = ""
 ) -> Iterator[MapNode]:
-    """The cases of a file of samples, one at a time; what cannot be converted is reported.
+    """Yield the cases of a file of samples. A sample that cannot be converted is reported.
 
     Args:
-        path: of the file.
+        path: path of the file.
         form: its format.
-        checks: what each case is checked with.
-        findings: gets what is wrong.
-        server: of the tools that tasks call; empty without one.
+        checks: the checks of each case.
+        findings: collects diagnostics.
+        server: name of the server whose tools the tasks call; empty if there is none.
 
     Raises:
         OSError: the file cannot be read.
@@ -173,7 +173,7 @@ class _Ids:
     """The ids of the cases of one file.
 
     Args:
-        noun: what a sample is called that has no id.
+        noun: prefix of the ids of samples without an id.
     """
 
     def __init__(self, noun: str) -> None:
@@ -182,7 +182,7 @@ class _Ids:
         self._lines = array("I")
 
     def of(self, sample: DatasetSample, number: int, findings: Findings) -> str:
-        """The id of a sample. One that the sample gives itself, and that was there before, is reported."""
+        """A unique id for a sample, or its own id, which is reported if an earlier sample has it too."""
         line = span_of(sample.at).line
         if sample.id is not None and sample.id.strip():
             name = sample.id.strip()
@@ -196,7 +196,7 @@ class _Ids:
         return next(name for name in itertools.chain([wanted], others) if self._first(name, line) is None)
 
     def _first(self, name: str, line: int) -> int | None:
-        """The line that had an id before; None where none had, and this one has it from now on."""
+        """Return the line of the first sample with an id, or None after recording this line as the first."""
         place = self._seen.number(text_hash(name))
         if place < len(self._lines):
             return self._lines[place]
@@ -242,7 +242,7 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
 
 
 def sendable(case: MapNode, findings: Findings) -> MapNode | None:
-    """The case with its texts as they are, whatever they contain; None where one is no Unicode, which is reported."""
+    """The case with its texts escaped for templates, or None if some text is not valid Unicode, which is reported."""
     try:
         json.dumps(plain(case), ensure_ascii=False).encode()
     except UnicodeEncodeError:

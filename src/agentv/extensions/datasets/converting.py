@@ -1,4 +1,4 @@
-"""`agentv convert` of samples of deepeval, OpenAI evals and Inspect."""
+"""Writes samples and tasks of other tools as suites, for `agentv convert`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agentv.model.values.formatting import plural
 SampleFormat = Literal["yaml", "jsonl"]
 
 _TOGETHER = 200
-"""Cases that are written at once."""
+"""Number of cases that are written at a time."""
 
 _LINES = ".jsonl"
 _ID = re.compile(r"""(?:- |\{")id"?: ?["']?([^"',]*)""")
@@ -36,9 +36,9 @@ class ConvertedDataset(Struct, frozen=True):
 
     Attributes:
         paths: the files that were written.
-        count: of cases.
-        checks: what each case is checked with, and who decided it.
-        left: what was left out.
+        count: number of cases.
+        checks: how cases are checked, for messages.
+        left: diagnostics of what was omitted.
     """
 
     paths: tuple[Path, ...]
@@ -51,13 +51,13 @@ class DatasetRequest(Struct, frozen=True):
     """What to convert, and the output.
 
     Attributes:
-        source: the file of samples.
+        source: the file of samples, or the directory of tasks.
         form: its format.
-        checks: names of `--assert`.
+        checks: values of `--assert`.
         to: the format of the cases.
-        out: the file to write.
-        tools: the module of the tools that tasks call.
-        command: runs the tests of a row of SWE-bench, and writes a JUnit report; None: pytest.
+        out: the file to write; by default beside the source.
+        tools: the module with the tools that tasks call.
+        command: command that runs the tests of a row of SWE-bench and writes a JUnit report; pytest by default.
     """
 
     source: Path
@@ -73,10 +73,10 @@ class SuiteContent(Struct, frozen=True):
     """A suite to write.
 
     Attributes:
-        head: its keys beside its name and its cases.
-        cases: one at a time.
-        checks: what each case is checked with.
-        findings: gets what is wrong with the cases while they are made.
+        head: its keys besides `name` and the cases.
+        cases: its cases, which are created while they are written.
+        checks: how cases are checked, for messages.
+        findings: diagnostics, which grow as cases are created.
     """
 
     head: Mapping[str, Node]
@@ -109,12 +109,12 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
 def write_suite(
     request: DatasetRequest, content: SuiteContent, undo: ExitStack, process_env: Mapping[str, str]
 ) -> ConvertedDataset:
-    """Write a suite, unless something is wrong with it: then what was written is removed.
+    """Write a suite and load it to check it. Its files are removed if it is invalid.
 
     Args:
-        request: what is converted.
+        request: what to convert.
         content: the suite.
-        undo: removes what was written; emptied on success.
+        undo: removes the written files; emptied on success.
         process_env: the environment in which the suite is loaded.
 
     Raises:
@@ -127,7 +127,7 @@ def write_suite(
     out = _opened(path, undo)
     out.write(yaml_text(head) if lines is not None else f"{yaml_text(head)}tests:\n")
     into = _opened(lines, undo) if lines is not None else out
-    while some := list(islice(content.cases, _TOGETHER)):  # a few at a time, so that memory does not grow with them
+    while some := list(islice(content.cases, _TOGETHER)):  # in batches, so that memory does not grow with their number
         count += len(some)
         if lines is not None:
             into.write(jsonl_text(some))
@@ -153,10 +153,10 @@ def write_suite(
 
 
 def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
-    """The checks, and what to call them.
+    """The checks, and their description for messages.
 
     Raises:
-        UsageError: no class is named, and samples do not say what is right.
+        UsageError: no check is given, and samples do not say how they are graded.
     """
     if request.checks:
         checks = tuple(CHECKS[name] for name in dict.fromkeys(request.checks))
@@ -170,10 +170,10 @@ def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
 
 
 def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
-    """Where the suite's keys are written, and where the cases are, if elsewhere.
+    """The path of the suite, and that of its cases if they are in another file.
 
     Raises:
-        UsageError: a file stands in the way, or has the wrong suffix.
+        UsageError: a file exists, or has the wrong suffix.
     """
     source = request.source
     stem = source.name.removesuffix(source.suffix).removesuffix(".eval")
@@ -201,7 +201,7 @@ def _opened(path: Path, undo: ExitStack) -> TextIO:
 
 
 def _case_at(path: Path, line: int) -> str:
-    """`case 'task-7': `, by the line of a suite as it was written; empty before the first case."""
+    """The prefix `case 'task-7': ` of a message for a line of the written suite; empty before the first case."""
     written = path.read_text(encoding="utf-8").splitlines()[:line]
     ids = (_ID.match(one) for one in reversed(written))
     return next((f"case '{found[1]}': " for found in ids if found), "")

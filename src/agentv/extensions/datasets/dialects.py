@@ -1,4 +1,4 @@
-"""The dialects of samples, as `agentv convert` uses them."""
+"""The dialects of samples and tasks, for `agentv convert`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Samples(SampleDialect):
-    """The samples of a tool.
+    """The dialect of a tool's samples.
 
     Args:
         form: their format.
@@ -30,7 +30,7 @@ class Samples(SampleDialect):
         self._form = form
 
     def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:
-        """The cases of samples that say themselves what is right."""
+        """The cases of deepeval's conversational goldens, which say how they are graded; None for other samples."""
         from agentv.authoring.convert.records import Findings, first_record
         from agentv.extensions.datasets.cases import cases
 
@@ -43,7 +43,7 @@ class Samples(SampleDialect):
         return made
 
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
-        """Write the samples of a file as cases."""
+        """Write the samples of a file as an eval file, and return the exit status."""
         from agentv.extensions.datasets.cases import CHECKS
         from agentv.extensions.datasets.converting import DatasetRequest, SampleFormat, from_dataset
 
@@ -58,13 +58,13 @@ class Samples(SampleDialect):
 
 
 class Tasks(SampleDialect):
-    """Tasks for agents.
+    """A dialect of tasks for agents.
 
     Args:
         form: their format.
-        title: what a file of it contains, for messages.
-        place: of the function that converts them.
-        reads_directories: a task is a directory.
+        title: what a file contains, for messages.
+        place: `package.module:function` of the function that converts them.
+        reads_directories: whether a task is a directory.
     """
 
     def __init__(self, form: str, title: str, place: str, *, reads_directories: bool = False) -> None:
@@ -74,7 +74,7 @@ class Tasks(SampleDialect):
         self._place = place
 
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
-        """Write the tasks as cases."""
+        """Write the tasks as an eval file, and return the exit status."""
         from agentv.extensions.datasets.converting import DatasetRequest
 
         if options["to"] not in (None, "yaml"):
@@ -84,7 +84,7 @@ class Tasks(SampleDialect):
 
 
 def _print(done: ConvertedDataset) -> int:
-    """Print what was converted; the exit status."""
+    """Print the files, diagnostics and cases of a conversion, and return the exit status."""
     import click
 
     from agentv.cli.convert import print_written

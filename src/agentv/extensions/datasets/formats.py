@@ -1,4 +1,4 @@
-"""Records of each format as samples."""
+"""Reads the records of each format as samples."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 _PLACE = re.compile(r"\[DEEPEVAL:(?:IMAGE|PDF):")
 _RETRIEVED = re.compile(r"deepeval_source=.*?,deepeval_context=(?P<text>.*)", re.DOTALL)
 _BETWEEN = "|"
-"""What deepeval puts between the texts of a list in a cell."""
+"""Separator with which deepeval joins a list of texts in a CSV cell."""
 
 
 def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
-    """One golden of deepeval (https://deepeval.com/docs/evaluation-datasets)."""
+    """Read a golden of deepeval (https://deepeval.com/docs/evaluation-datasets)."""
     items = {_CAMEL.sub(lambda letter: f"_{letter[1].lower()}", key): node for key, node in record.items.items()}
     if "context" in items:
         items["context"] = _listed(items["context"])
@@ -53,7 +53,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
     listed = items.pop("retrieval_context", None)
     cell = _listed(listed) if listed is not None else None
     values = [text_of(item) or "" for item in cell.items] if isinstance(cell, ListNode) else []
-    # deepeval writes where a text came from in front of it
+    # deepeval writes the source of a text before it
     bare = (match["text"] if (match := _RETRIEVED.fullmatch(one)) else one for one in values)
     retrieved = [one for one in bare if one.strip()]
     return DatasetSample(
@@ -69,7 +69,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
 
 
 def _conversational(record: MapNode, items: dict[str, Node], findings: Findings) -> DatasetSample | None:
-    """One golden whose user is simulated (https://deepeval.com/docs/conversation-simulator)."""
+    """Read a golden with a simulated user (https://deepeval.com/docs/conversation-simulator)."""
     goal, wanted = text_of(items.pop("scenario")), text_of(items.pop("expected_outcome", None))
     persona, described = _decoded(items.pop("persona", None), "{"), text_of(items.pop("user_description", None))
     turns, expected = _decoded(items.pop("turns", None), "["), _decoded(items.pop("expectations", None), "{")
@@ -80,7 +80,7 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
         return None
     name, comments = text_of(items.pop("name", None)), text_of(items.pop("comments", None))
     said = described
-    if isinstance(persona, MapNode):  # as deepeval says it to its model
+    if isinstance(persona, MapNode):  # the form in which deepeval describes it to its model
         details = persona.get("metadata")
         parts = [text_of(persona.get("name")), text_of(persona.get("characteristics"))]
         parts += [f"{key}: {value}" for key, value in plain(details).items()] if isinstance(details, MapNode) else []
@@ -108,7 +108,7 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
 
 
 def _conditions(node: Node | None) -> list[str] | None:
-    """Sentences for what a conversation must and must not hold; None where the conditions are wrong."""
+    """The conditions that a conversation must and must not meet, as sentences; None if they are malformed."""
     given = {} if node is None or is_empty(node) else plain(node)
     if not isinstance(given, dict) or given.keys() - {"must", "must_not"}:
         return None
@@ -119,14 +119,14 @@ def _conditions(node: Node | None) -> list[str] | None:
 
 
 def _listed(node: Node) -> Node:
-    """A list that deepeval has joined into one cell."""
+    """The list that deepeval joined to a text; any other node unchanged."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node_of(node.value.split(_BETWEEN), span_of(node.at))
     return node
 
 
 def _of_openai(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
-    """One sample of OpenAI evals (https://github.com/openai/evals, docs/build-eval.md)."""
+    """Read a sample of OpenAI evals (https://github.com/openai/evals, docs/build-eval.md)."""
     items = dict(record.items)
     found = input_of(items.pop("input", None), record, findings)
     references = _references(items.pop("ideal", None), "ideal", findings)
@@ -137,7 +137,7 @@ def _of_openai(record: MapNode, findings: Findings, _server: str) -> DatasetSamp
 
 
 def _of_inspect(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
-    """One sample of Inspect (https://inspect.aisi.org.uk/datasets.html)."""
+    """Read a sample of Inspect (https://inspect.aisi.org.uk/datasets.html)."""
     items = dict(record.items)
     found = input_of(_decoded(items.pop("input", None), "[{"), record, findings)
     references = _references(_decoded(items.pop("target", None), "["), "target", findings)
@@ -155,7 +155,7 @@ def _of_inspect(record: MapNode, findings: Findings, _server: str) -> DatasetSam
 
 
 def _references(node: Node | None, key: str, findings: Findings) -> tuple[str, ...] | None:
-    """The right answers; None where they are wrong, which is reported."""
+    """The right answers, or None if they are malformed, which is reported."""
     if node is None or is_empty(node):
         return ()
     values = [text_of(one) for one in (node.items if isinstance(node, ListNode) else [node])]
@@ -166,7 +166,7 @@ def _references(node: Node | None, key: str, findings: Findings) -> tuple[str, .
 
 
 def _choices(node: Node | None) -> tuple[str, ...]:
-    """Answers to choose from. A text is split at commas, else at white space, as Inspect does."""
+    """Answers to choose from. Text is split at commas, or else at white space, as in Inspect."""
     if isinstance(node, ListNode):
         return tuple(text_of(item) or str(plain(item)) for item in node.items)
     text = text_of(node) or ""
@@ -174,7 +174,7 @@ def _choices(node: Node | None) -> tuple[str, ...]:
 
 
 def _decoded(node: Node | None, start: str) -> Node | None:
-    """What a cell holds as JSON, where it begins so; a cell of CSV can only hold text."""
+    """The list or mapping that a text contains as JSON, as in a CSV cell; the node itself if it does not begin so."""
     text = text_of(node)
     if node is None or text is None or not re.sub(r"\s", "", text[:20]).startswith(start):
         return node
@@ -183,7 +183,7 @@ def _decoded(node: Node | None, start: str) -> Node | None:
 
 
 def _merged(items: Mapping[str, Node], inner: tuple[str, ...]) -> dict[str, Node]:
-    """Metadata: the keys that mean nothing else, and those of mappings among them, unless two have one name."""
+    """Metadata: the remaining keys, with the mappings under `inner` flattened unless their keys clash."""
     made = {key: node for key, node in items.items() if not is_empty(node)}
     for key in inner:
         values = _decoded(made.get(key), "{")
@@ -196,14 +196,14 @@ def _merged(items: Mapping[str, Node], inner: tuple[str, ...]) -> dict[str, Node
 
 
 class Format(Struct, frozen=True):
-    """How the samples of a tool are read.
+    """The format of a tool's samples.
 
     Attributes:
-        read: a record as a sample, given the name of the server whose tools it calls; None if it is wrong.
-        noun: what a sample is called that has no id.
-        records: those of a file.
-        says_right: whether samples say themselves what is right, by the first record.
-        head: keys of the suite, by the file, the module of the tools, and the path of the suite.
+        read: reads a record, given the name of the server whose tools it calls; returns None if it is invalid.
+        noun: prefix of the ids of samples without an id.
+        records: reads the records of a file.
+        says_right: whether samples say how they are graded, given the first record.
+        head: returns keys of the suite, given the paths of the file, of the module with the tools, and of the suite.
     """
 
     read: Callable[[MapNode, Findings, str], DatasetSample | None]

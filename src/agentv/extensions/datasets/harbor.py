@@ -1,7 +1,7 @@
-"""Tasks of Harbor: a directory with an instruction, an environment, tests and a solution (AGENTS.md section 11).
+"""Converts Harbor's tasks: directories with instruction, environment, tests and solution (AGENTS.md section 11).
 
-A task runs in the container of its Dockerfile. One whose Dockerfile only copies files runs in bubblewrap too. `/tests`,
-`/logs` and `/solution` lead to directories of the workspace, so that its scripts run as they are.
+A task runs in the container of its Dockerfile. If that only copies files, the task can run in bubblewrap too. `/tests`,
+`/logs` and `/solution` are mounts of workspace directories, so that the task's scripts run unchanged.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from agentv.model.values.values import Span
 
 _FILE = "task.toml"
 _PLACE = ".harbor"
-"""Directory of the workspace with what Harbor has in `/tests`, `/logs` and `/solution`."""
+"""Directory of the workspace with the contents of Harbor's `/tests`, `/logs` and `/solution`."""
 
 _TIMEOUT_S = 600.0
 _COMPOSE = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml")
 _WITHOUT_EFFECT = frozenset({"FROM", "ENV", "LABEL", "ARG", "CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER", "STOPSIGNAL"})
-"""Instructions that change no file, so that a Dockerfile with only these needs no container."""
+"""Instructions that change no file; a Dockerfile with only these needs no container."""
 
 _OF_ENVIRONMENT = ("cpus", "memory_mb", "memory", "storage_mb", "storage", "gpus", "gpu_types", "tpu", "healthcheck")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
 def from_harbor(request: DatasetRequest, process_env: Mapping[str, str]) -> ConvertedDataset:
-    """Write tasks of Harbor as a suite that names their files where they are.
+    """Write tasks of Harbor as a suite that refers to their files.
 
     Args:
-        request: what to convert: a task, or a directory of tasks.
+        request: what to convert, a task or a directory of tasks.
         process_env: the environment in which the suite is loaded.
 
     Raises:
-        LoadError, UsageError, OSError: as `from_dataset` does.
+        LoadError, UsageError, OSError: as in `from_dataset`.
     """
     source = request.source
     tasks = [source] if (source / _FILE).is_file() else sorted(one.parent for one in source.glob(f"*/{_FILE}"))
@@ -63,12 +63,12 @@ def from_harbor(request: DatasetRequest, process_env: Mapping[str, str]) -> Conv
 
 
 class _Environment(Struct):
-    """What a Dockerfile says.
+    """The environment that a Dockerfile defines.
 
     Attributes:
-        workdir: its last working directory; empty: it names none.
-        files: place in the workspace → path of what is copied there.
-        needs_container: the first line that only a container can follow; empty without one.
+        workdir: its last working directory; empty if it has none.
+        files: path in the workspace → path of the file or directory that is copied there.
+        needs_container: the image or the first line that requires a container; empty if there is none.
     """
 
     workdir: str = ""
@@ -82,7 +82,7 @@ class _Task:
     Args:
         place: its directory.
         beside: the directory of the suite.
-        findings: gets what is wrong.
+        findings: collects diagnostics.
     """
 
     def __init__(self, place: Path, beside: Path, findings: Findings) -> None:
@@ -93,7 +93,7 @@ class _Task:
         self._failed = False
 
     def case(self) -> MapNode | None:
-        """The case; None if something is wrong or not supported, which is reported."""
+        """The case, or None if the task is invalid or not supported, which is reported."""
         try:
             self._config = tomllib.loads((self._place / _FILE).read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -117,7 +117,7 @@ class _Task:
         return None if case is None else mapping({**case.items, "assert": check}, self._at)
 
     def _refuse(self) -> None:
-        """Report what has no equivalent."""
+        """Report parts of the task that have no equivalent."""
         environment, verifier = self._part("environment"), self._part("verifier")
         services = next((one for one in _COMPOSE if (self._place / "environment" / one).is_file()), None)
         if services is not None:
@@ -139,7 +139,7 @@ class _Task:
             self._findings.omitted(self._at, f"'environment' of the task: {', '.join(ignored)} is omitted")
 
     def _environment(self) -> _Environment:
-        """What the Dockerfile says, with the working directory that the task names."""
+        """The environment that the Dockerfile defines, with the working directory of task.toml if it has one."""
         said, file = self._part("environment"), self._place / "environment" / "Dockerfile"
         found = _Environment(needs_container=str(said.get("docker_image") or ""))
         if file.is_file() and not found.needs_container:
@@ -187,7 +187,7 @@ class _Task:
         return {key: one for key, one in json.loads(json.dumps(made, default=str)).items() if one}
 
     def _check(self) -> dict[str, Any]:
-        """The assertion. Its variables are placeholders, unlike the texts of the task."""
+        """The assertion that runs the tests. Its `env` may have placeholders, unlike the texts of the task."""
         logs = shlex.join(f"{_PLACE}/logs/{name}" for name in ("verifier", "agent", "artifacts"))
         tests, env = f"{_PLACE}/tests/test.sh", _env(self._part("verifier"))
         return {
@@ -200,12 +200,12 @@ class _Task:
         }
 
     def _part(self, name: str) -> Any:
-        """A table of task.toml; empty where it has none, or something else."""
+        """A table of task.toml; empty if there is none. `steps` is returned as it is."""
         found = self._config.get(name)
         return found if isinstance(found, dict) or name == "steps" else {}
 
     def _path(self, name: str) -> str:
-        """A path of the task, as the suite writes it."""
+        """A path in the task's directory, relative to the suite."""
         return "./" + os.path.relpath(self._place.absolute() / name, self._beside)
 
     @property
@@ -218,7 +218,7 @@ class _Task:
 
 
 def _follow(line: list[str], found: _Environment, context: Path) -> None:
-    """Take in one line of a Dockerfile."""
+    """Apply one instruction of a Dockerfile to the environment."""
     name, said = line[0].upper(), (line[1:] or [""])[0]
     if name == "WORKDIR":
         found.workdir = str(PurePosixPath(found.workdir or "/", said.strip().strip('"')))
@@ -242,7 +242,7 @@ def _follow(line: list[str], found: _Environment, context: Path) -> None:
 
 
 def _env(part: Mapping[str, Any]) -> dict[str, str]:
-    """The variables of a part of a task, whose `${NAME}` is a variable of the environment."""
+    """The `env` of a part of a task, with `${NAME}` converted to a placeholder for the environment variable."""
     said = part.get("env")
     return {name: _VARIABLE.sub(_rendered, str(one)) for name, one in said.items()} if isinstance(said, dict) else {}
 

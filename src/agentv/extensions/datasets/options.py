@@ -1,4 +1,4 @@
-"""Options of `agentv convert` for samples."""
+"""Options of `agentv convert` for samples and tasks."""
 
 from __future__ import annotations
 

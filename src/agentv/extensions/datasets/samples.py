@@ -1,4 +1,4 @@
-"""Samples of other tools, in terms that all formats share, and their messages as agentv's (SPEC section 5)."""
+"""The common form of other tools' samples, and conversion of their messages (SPEC section 5)."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class DatasetSample(Struct, frozen=True):
     """One sample.
 
     Attributes:
-        input: text, or a list of messages in agentv's form; None: a simulated user writes the first one.
-        references: answers that are right, any one of them.
+        input: text, or a list of messages in agentv's form; None if a simulated user writes the first message.
+        references: right answers, of which an answer must match one.
         at: where the sample starts.
-        variables: become `vars` of the case.
-        name: becomes the id where the sample gives none; several samples may share it.
+        variables: `vars` of the case.
+        name: becomes the id if the sample has none; several samples may share it.
         choices: answers to choose from, which the input does not show.
-        user: the simulated user who talks with the target; None: the input is all that is asked.
-        checks: what the sample itself says of a right answer.
-        solution: calls of tools that make it pass; None: none are known.
+        user: the simulated user who talks with the target; None if only the input is sent.
+        checks: assertions that the sample itself implies.
+        solution: tool calls that make the case pass, if they are known.
     """
 
     input: Node | None
@@ -70,7 +70,7 @@ class DatasetSample(Struct, frozen=True):
 
 
 def text_of(node: Node | None) -> str | None:
-    """The text of a scalar, as written; None for nothing, for blank text, and for lists and mappings."""
+    """The text of a scalar, as written; None for null, blank text, lists, mappings and no node."""
     if not isinstance(node, Scalar) or is_empty(node):
         return None
     return node.value if isinstance(node.value, str) else written(node.value)
@@ -78,11 +78,11 @@ def text_of(node: Node | None) -> str | None:
 
 _KEPT = frozenset({"role", "content", "name", "tool_calls"})
 _WITHOUT_MEANING = frozenset({"id", "source", "model", "internal", "metadata", "tool_call_id", "function"})
-"""Keys of messages that identify or describe them, and that no model is sent as text."""
+"""Keys that identify or describe a message and are not part of its text."""
 
 
 def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | None:
-    """The input of a sample: text, or messages; None where it is wrong, which is reported."""
+    """The input of a sample, text or messages, or None if it is invalid, which is reported."""
     if node is None or is_empty(node):
         findings.error("missing-input", record, "this sample has no 'input'")
         return None
@@ -95,7 +95,7 @@ def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | N
 
 
 def messages_of(node: Node, findings: Findings) -> ListNode | None:
-    """A list of messages; None where one is wrong, which is reported."""
+    """The messages of a list, or None if one is invalid, which is reported."""
     if not isinstance(node, ListNode):
         findings.unfit(node, "a conversation must be a list of messages", "bad-message")
         return None
@@ -146,7 +146,7 @@ def _content(node: Node | None, message: MapNode, findings: Findings, *, may_be_
 
 
 def _block(node: Node, findings: Findings) -> Node | None:
-    """A part of content: text, or a picture by its address."""
+    """Convert a part of content: text, or a picture by its URL."""
     if isinstance(node, Scalar) and isinstance(node.value, str):
         return _typed("text", node, node)
     items: Mapping[str, Node] = node.items if isinstance(node, MapNode) else {}
@@ -173,7 +173,7 @@ def _typed(kind: str, value: Node, at: Node) -> MapNode:
 
 
 def _tool_calls(node: Node | None, findings: Findings) -> list[Node] | None:
-    """Tool calls as `{name, arguments, id}`; None where one is wrong, which is reported."""
+    """Tool calls as `{name, arguments, id}`, or None if one is invalid, which is reported."""
     if node is None or is_empty(node):
         return []
     made: list[Node] = []

@@ -1,4 +1,4 @@
-"""Rows of SWE-bench: an issue of a repository, the tests that a repair must pass, and a repair (AGENTS.md section 11).
+"""Converts rows of SWE-bench: an issue, the tests that a fix must pass, and a fix (AGENTS.md section 11).
 
 The patches of a row become files beside the suite: the tests, which are hidden from agents, and the solution.
 """
@@ -21,7 +21,7 @@ from agentv.extensions.datasets.cases import sendable
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
 
 TESTS, REPORT = "{tests}", "{report}"
-"""What stands in a test command for the files with tests, and for the report."""
+"""Placeholders in a test command for the test files and for the report."""
 
 COMMAND = f"python3 -m pytest -q -p no:cacheprovider --junit-xml {REPORT} {TESTS}"
 _REPORT = "swe-bench-report.xml"
@@ -47,7 +47,7 @@ def from_swe_bench(request: DatasetRequest, process_env: Mapping[str, str]) -> C
         process_env: the environment in which the suite is loaded.
 
     Raises:
-        LoadError, UsageError, OSError: as `from_dataset` does.
+        LoadError, UsageError, OSError: as in `from_dataset`.
     """
     findings = Findings()
     beside = (request.out or request.source).absolute()
@@ -84,7 +84,7 @@ def _cases(request: DatasetRequest, folder: Path, findings: Findings) -> Iterato
 
 
 def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | None:
-    """The values of a row, with its lists of tests read; None if something is wrong, which is reported."""
+    """The values of a row, with its lists of tests parsed, or None if the row is invalid, which is reported."""
     row = plain(record)
     wrong = [key for key in (*_TEXTS, *_NAMES) if key not in row]
     if wrong:

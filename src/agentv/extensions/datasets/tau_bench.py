@@ -1,8 +1,8 @@
-"""Tasks of tau-bench and tau2-bench: a simulated user, and the calls that leave the database as it should be.
+"""Reads tasks of tau-bench and tau2-bench: a simulated user, and the calls that bring the database to its goal state.
 
-tau-bench has its tasks in Python, `Task(instruction=…, actions=[Action(…)], outputs=[…])`, which is read as a syntax
-tree and not run; tau2-bench has them in JSON. An agent passes if the database is as these calls leave it, whatever it
-called, and if it said what it had to (docs/evaluation.md of tau2-bench).
+tau-bench has its tasks in Python, `Task(instruction=…, actions=[Action(…)], outputs=[…])`, which is parsed and not run;
+tau2-bench has them in JSON. An agent passes if the database ends in the same state as after these calls, whichever
+calls it made, and if it told the user the required information (docs/evaluation.md of tau2-bench).
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from agentv.extensions.datasets.samples import DatasetSample, Entry, messages_of
 from agentv.model.values.values import Json, Span
 
 _READ_ONLY = ("get_", "find_", "list_", "search_", "calculate", "think", "transfer_to_human")
-"""Beginnings of the names of tools that leave the database as it is."""
+"""Prefixes of the names of tools that do not change the database."""
 
 _BASES = ("DB", "COMMUNICATE", "ACTION", "NL_ASSERTION", "ENV_ASSERTION")
-"""What a task may be graded by (`reward_basis`)."""
+"""Values of `reward_basis`: what a task may be graded by."""
 
 _POLICIES = ("policy.md", "wiki.md")
-"""Files beside the tasks of tau2-bench, and of tau-bench, that tell an agent what it may do."""
+"""Files beside the tasks of tau2-bench and of tau-bench with the policy that the agent must follow."""
 
 _CLASSES = ("Task", "Action")
 
 
 def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Node]:
-    """The keys of the suite: all must pass, the policy beside the tasks tells the agent, the tools have `db.json`.
+    """The keys of the suite: its threshold, the policy beside the tasks as a system message, tools with `db.json`.
 
     Args:
-        source: of the tasks.
-        tools: the module of their tools, if there is one.
-        path: of the suite.
+        source: path of the tasks.
+        tools: the module with their tools, if there is one.
+        path: path of the suite.
     """
 
     def named(file: Path) -> str:
@@ -55,7 +55,7 @@ def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Nod
 
 
 def tasks(path: str, findings: Findings) -> Iterator[MapNode]:
-    """The tasks of a file, in its order; what cannot be read without running Python is reported.
+    """The tasks of a file, in order. A task that cannot be read without running Python is reported.
 
     Raises:
         OSError: the file cannot be read.
@@ -77,7 +77,7 @@ def _tasks_in_python(path: str, findings: Findings) -> Iterator[MapNode]:
         except ValueError:
             findings.error("bad-case", at, "this task is computed, so it can only be read by running the file")
         else:
-            assert isinstance(made, MapNode)  # noqa: S101  # as it was made
+            assert isinstance(made, MapNode)  # noqa: S101  # `_value` of a task's call is a dictionary
             yield made
 
 
@@ -89,7 +89,7 @@ def _value(node: ast.expr | None) -> Any:
     """The value of an expression.
 
     Raises:
-        ValueError: only running it could tell.
+        ValueError: it cannot be computed without running it.
     """
     match node:
         case ast.Call() if _class_of(node) in _CLASSES and not node.args:
@@ -102,12 +102,12 @@ def _value(node: ast.expr | None) -> Any:
 
 
 def read_task(record: MapNode, findings: Findings, server: str) -> DatasetSample | None:
-    """One task; None where it has no equivalent, which is reported.
+    """Read a task, or return None if it is invalid or has no equivalent, which is reported.
 
     Args:
-        record: of either benchmark.
-        findings: gets what is wrong.
-        server: name of the server whose tools its actions call; empty: the agent has its own, and only its calls show.
+        record: a task of either benchmark.
+        findings: collects diagnostics.
+        server: name of the server whose tools its actions call; empty if the agent brings its own tools.
     """
     items = dict(record.items)
     scenario, criteria = items.pop("user_scenario", None), items.pop("evaluation_criteria", None)
@@ -163,7 +163,7 @@ def _user(scenario: MapNode) -> dict[str, Any]:
 def _malformed(
     actions: Any, outputs: Any, wanted: Mapping[str, Any], basis: Any, user: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What of a task is not as the benchmarks write it."""
+    """Yield the errors of a task that does not have the benchmarks' format."""
     if not user.get("goal"):
         yield "this task does not say what its user wants"
     lists = {"actions": actions, "reward_basis": basis, "nl_assertions": wanted.get("nl_assertions") or []}
@@ -182,7 +182,7 @@ def _malformed(
 
 
 def _without_equivalent(actions: Sequence[Any], basis: Sequence[str], state: Mapping[str, Any]) -> Iterator[str]:
-    """What of a task cannot be written."""
+    """Yield the features of a task that have no equivalent."""
     if "ENV_ASSERTION" in basis:
         yield "'env_assertions' of a task are functions of tau2-bench, which are not converted"
     if any(one.get("requestor") == "user" for one in actions):
@@ -200,7 +200,7 @@ def _arguments(action: Mapping[str, Any]) -> Any:
 def _checks(
     actions: Sequence[Any], said: Sequence[str], wanted: Mapping[str, Any], basis: Sequence[str], server: str
 ) -> Iterator[Entry]:
-    """How a task is graded. Without the tools, the calls that change something stand for what they leave."""
+    """Yield the assertions of a task. Without the tools, calls that change the database are compared instead of it."""
     if "DB" in basis and server:
         yield {"type": "tool-state", "after": "solution", "server": server}
     for one in actions:
