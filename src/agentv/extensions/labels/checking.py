@@ -250,24 +250,24 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
     """
     judge, keys = answers[0].judge, dict.fromkeys(one.key for one in answers)
     by_key = grouped(labels, lambda one: one.key)
-    of_answers = [label for key in keys for label in by_key.get(key, ())]
-    of_this = [one for one in of_answers if judge_of(one)[1:] == judge[1:]]
-    said = [one for one in of_this if one.verdict != "unsure"]
-    of_draw = [one for one in said if one.probability is not None and one.run in runs]
-    drawn = verdicts_of(of_draw)
-    of_judge = {
+    answer_labels = [label for key in keys for label in by_key.get(key, ())]
+    judge_labels = [one for one in answer_labels if judge_of(one)[1:] == judge[1:]]
+    decided = [one for one in judge_labels if one.verdict != "unsure"]
+    drawn_labels = [one for one in decided if one.probability is not None and one.run in runs]
+    drawn = verdicts_of(drawn_labels)
+    verdicts = {
         key: {one.person_key: one.verdict == "pass" for one in found}
-        for key, found in grouped(said, lambda one: one.key).items()
+        for key, found in grouped(decided, lambda one: one.key).items()
     }
     others = [one for one in labels if one.key not in keys and one.assertion == judge[0]]
     same_output = {key[:2] for key in keys}
     counts = LabelCounts(
-        labels=sum(map(len, of_judge.values())),
-        people=len({one.person_key for one in said}),
-        unsure=len(of_this) - len(said),
-        ties=sum(majority(one.values()) is None for one in of_judge.values()),
-        not_drawn=len(said) - len(of_draw),
-        other_judge=len(of_answers) - len(of_this),
+        labels=sum(map(len, verdicts.values())),
+        people=len({one.person_key for one in decided}),
+        unsure=len(judge_labels) - len(decided),
+        ties=sum(majority(one.values()) is None for one in verdicts.values()),
+        not_drawn=len(decided) - len(drawn_labels),
+        other_judge=len(answer_labels) - len(judge_labels),
         other_rubric=sum(one.key[:2] in same_output for one in others),
         other_outputs=sum(one.key[:2] not in same_output for one in others),
     )
@@ -276,16 +276,16 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
         one for one in labels if judge_of(one) == judge and one.run not in runs and one.rubric_sha256 in rubrics
     ]
     judged = [judged_answer(one, drawn) for one in answers]
-    pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
-    shared = [found.values() for found in of_judge.values() if len(found) > 1]
+    pairs = [(one, verdict) for one in answers if (verdict := majority(verdicts.get(one.key, {}).values())) is not None]
+    shared = [found.values() for found in verdicts.values() if len(found) > 1]
     agreement = mean_pairwise_agreement(shared)
-    found: list[Disagreement] = []
+    disagreements: list[Disagreement] = []
     for answer, verdict in pairs:
         if answer.passed is not verdict:
             own = [label for label in by_key[answer.key] if judge_of(label)[1:] == judge[1:]]
             people = tuple(PersonVerdict(label.person, label.verdict, label.note) for label in own)
             kind: Literal["false-pass", "false-failure"] = "false-pass" if answer.passed else "false-failure"
-            found.append(Disagreement(answer.key[0], answer.suite, answer.run, kind, people, *answer.found_at))
+            disagreements.append(Disagreement(answer.key[0], answer.suite, answer.run, kind, people, *answer.found_at))
     checked = CheckedJudge(
         *judge[:2],
         answers[0].name,
@@ -293,22 +293,22 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
         ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
         judge_rate=_rate(judged),
         people=None if agreement is None else PeopleAgreement(len(shared), agreement),
-        disagreements=tuple(sorted(found, key=lambda one: one.kind, reverse=True)),
+        disagreements=tuple(sorted(disagreements, key=lambda one: one.kind, reverse=True)),
     )
-    known, lacking = judge_counts(judged), None
+    known, without_labels = judge_counts(judged), None
     if any(one.person is not None for one in judged):
         if any(one.rubric for one in answers):
-            lacking = unlabelled_part(answers, {(judge, key[2]) for key, _ in drawn})
-        corrected = None if lacking is not None else corrected_rate(known)
-        return replace(checked, accuracy=judge_accuracy(known), unlabelled=lacking, corrected=corrected)
+            without_labels = unlabelled_part(answers, {(judge, key[2]) for key, _ in drawn})
+        corrected = None if without_labels is not None else corrected_rate(known)
+        return replace(checked, accuracy=judge_accuracy(known), unlabelled=without_labels, corrected=corrected)
     if elsewhere:
-        lacking = unlabelled_part(answers, {(judge, one.rubric_sha256) for one in elsewhere})
-    calibration = None if lacking is not None else calibration_of(elsewhere)
+        without_labels = unlabelled_part(answers, {(judge, one.rubric_sha256) for one in elsewhere})
+    calibration = None if without_labels is not None else calibration_of(elsewhere)
     return replace(
         checked,
-        unlabelled=lacking,
+        unlabelled=without_labels,
         transferred=None if calibration is None else transferred_rate(calibration, known.verdicts),
-        transferred_answers=0 if lacking is not None else labelled_answers_of(elsewhere),
+        transferred_answers=0 if without_labels is not None else labelled_answers_of(elsewhere),
     )
 
 

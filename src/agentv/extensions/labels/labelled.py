@@ -247,39 +247,39 @@ def _of_judge(
     every, left_out = found
     notes = [f"{plural(number, 'label')} not counted: {what}" for what, number in left_out.items() if number]
     # labels of answers drawn from this run by the verdicts of its judge
-    flat = [one for people in every.values() for one in people.values()]
-    runs = {run, *same_runs(judge, [CheckedAnswer.of(one, run) for one in answers], flat)}
+    all_labels = [one for people in every.values() for one in people.values()]
+    runs = {run, *same_runs(judge, [CheckedAnswer.of(one, run) for one in answers], all_labels)}
     drawn: _Labels = {}
-    for label in flat:
+    for label in all_labels:
         if judge_of(label)[1:] == judge[1:] and label.run in runs and label.probability is not None:
             drawn.setdefault(label.key, {})[label.person_key] = label
     labels = drawn or every
-    dropped = len(flat) - sum(map(len, labels.values()))
+    dropped = len(all_labels) - sum(map(len, labels.values()))
     if dropped:
         notes.append(f"{plural(dropped, 'label')} not counted: not drawn at random from this run")
-    persons = {key: majority(one.verdict == "pass" for one in people.values()) for key, people in labels.items()}
-    ties = sum(one is None for one in persons.values())
+    majorities = {key: majority(one.verdict == "pass" for one in people.values()) for key, people in labels.items()}
+    ties = sum(one is None for one in majorities.values())
     if ties:
         notes.append(f"{plural(ties, 'answer')} not counted: as many people pass it as fail it")
-    said = {key: verdict for key, verdict in persons.items() if verdict is not None}
-    if not said:
+    by_people = {key: verdict for key, verdict in majorities.items() if verdict is not None}
+    if not by_people:
         return None
     if not drawn:
         notes.append(
             "the labelled answers were not drawn at random from this run: the figures are of these answers alone"
         )
-        alike = tuple({one.key: one for one in answers if one.key in said}.values())
-        persons_alike = tuple(PersonLabel(said[one.key], cluster=one.cluster) for one in alike)
-        return LabelledAnswers(*judge[:2], alike, persons_alike, None, tuple(notes))
+        distinct = tuple({one.key: one for one in answers if one.key in by_people}.values())
+        distinct_labels = tuple(PersonLabel(by_people[one.key], cluster=one.cluster) for one in distinct)
+        return LabelledAnswers(*judge[:2], distinct, distinct_labels, None, tuple(notes))
     # the labelled answers represent all answers with the same verdict
-    chosen = tuple(one for one in answers if one.key in said)
+    chosen = tuple(one for one in answers if one.key in by_people)
     known, sizes = Counter[bool](), Counter[bool]()
     for one in answers:
         sizes[one.passed] += one.trials
-        known[one.passed] += one.trials if one.key in said else 0
+        known[one.passed] += one.trials if one.key in by_people else 0
     weighted = tuple(
-        PersonLabel(said[one.key], one.passed, one.trials * sizes[one.passed] / known[one.passed], one.cluster)
+        PersonLabel(by_people[one.key], one.passed, one.trials * sizes[one.passed] / known[one.passed], one.cluster)
         for one in chosen
     )
-    counts = judge_counts(JudgedAnswer(one.passed, said.get(one.key), one.cluster, one.trials) for one in answers)
+    counts = judge_counts(JudgedAnswer(one.passed, by_people.get(one.key), one.cluster, one.trials) for one in answers)
     return LabelledAnswers(*judge[:2], chosen, weighted, counts, tuple(notes))

@@ -137,8 +137,8 @@ class Connection(Closing):
             else:
                 if response.status_code not in _RETRIED or attempt == self._attempts:
                     return response
-                said = response.headers.get("retry-after", "")
-                wait = max(wait, float(said) if said.isascii() and said.isdigit() else 0.0)
+                retry_after = response.headers.get("retry-after", "")
+                wait = max(wait, float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0)
             self._sleep(min(wait, _LONGEST_WAIT_S))
             wait *= 2
         raise AssertionError("the last attempt returns or raises")

@@ -176,8 +176,8 @@ class OpenIdProvider:
             raise OpenIdError(f"the OpenID provider did not sign you in: {_shown(answer['error'])}")
         if not answer.get("code"):
             raise OpenIdError("the answer of the OpenID provider has no code")
-        tokens = await self._exchanged(metadata, answer["code"], attempt, redirect)
-        claims = await self._verified(metadata, tokens, attempt)
+        tokens = await self._exchange_code(metadata, answer["code"], attempt, redirect)
+        claims = await self._verified_claims(metadata, tokens, attempt)
         if "email" not in claims and metadata.userinfo_endpoint and tokens.access_token:
             headers = {"Authorization": f"Bearer {tokens.access_token}"}
             info = await self._get(metadata.userinfo_endpoint, dict[str, Any], headers)
@@ -202,7 +202,7 @@ class OpenIdProvider:
         self._metadata = found
         return found
 
-    async def _exchanged(self, metadata: Metadata, code: str, attempt: Attempt, redirect: str) -> _Tokens:
+    async def _exchange_code(self, metadata: Metadata, code: str, attempt: Attempt, redirect: str) -> _Tokens:
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -227,7 +227,7 @@ class OpenIdProvider:
         tokens: _Tokens = _decoded(address, status, answer, _Tokens)
         return tokens
 
-    async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
+    async def _verified_claims(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
         """Verify the ID token of an attempt, and return its claims."""
         published: _KeySet = await self._get(metadata.jwks_uri, _KeySet)
         usable: list[Any] = []
@@ -260,7 +260,6 @@ class OpenIdProvider:
         return _decoded(address, *await self._sent("GET", address, headers=headers), into)
 
     async def _sent(self, method: str, address: str, **given: Any) -> tuple[int, bytes]:
-        """Send a request, and return the status and the body of the response."""
         try:
             response = await self._client.request(method, address, **given)
         except (httpx.HTTPError, httpx.InvalidURL) as error:

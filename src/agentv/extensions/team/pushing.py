@@ -236,7 +236,6 @@ class RunPush:
         return found
 
     def _size(self) -> int:
-        """Return the size of the rows in bytes."""
         return (self._path / INDEX).stat().st_size if (self._path / INDEX).exists() else 0
 
     def _finish(self, *, writing: bool) -> None:

@@ -343,16 +343,16 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
 
 
 def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
-    said, at = "", 0.0
+    reported, compared_at = "", 0.0
     while not ended.wait(_CHECK_S):
         try:
             found = state.uploads.changes()
-            if found != state.copied or time.monotonic() - at > _COMPARE_S:
+            if found != state.copied or time.monotonic() - compared_at > _COMPARE_S:
                 replica.update()
-                state.copied, at = found, time.monotonic()
-            said = ""
+                state.copied, compared_at = found, time.monotonic()
+            reported = ""
         except AgentvError as error:
-            if str(error) != said and not ended.is_set():
-                said = str(error)
-                problem(said)
+            if str(error) != reported and not ended.is_set():
+                reported = str(error)
+                problem(reported)
             ended.wait(_RETRY_S)
