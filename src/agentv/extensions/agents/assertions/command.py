@@ -280,9 +280,9 @@ class CommandPasses(DeclaredAssertion):
         return f"with tests that must fail, the command exits with {ended.status} and no report" if ends_well else ""
 
     def _outcome(self, ended: ProgramResult) -> Iterator[Check]:
-        said = _last_lines(ended)
+        lines = _last_lines(ended)
         status = f"exit {ended.status}" if ended.status >= 0 else f"killed by signal {-ended.status}"
-        evidence = status if ended.status == self.exit or not said else f"{status}: {said}"
+        evidence = status if ended.status == self.exit or not lines else f"{status}: {lines}"
         yield Check(f"exits with {self.exit}", ended.status == self.exit, excerpt(evidence))
         printed = b"\n".join((ended.stdout, ended.stderr)).decode("utf-8", "replace")
         none = _NO_TESTS.search(printed)
@@ -404,8 +404,8 @@ def _remove_report(workspace: Path, path: str) -> str:
 
 
 def _status(ended: ProgramResult) -> str:
-    said = _last_lines(ended)
-    return f"exit {ended.status}" + (f": {said}" if said else "")
+    lines = _last_lines(ended)
+    return f"exit {ended.status}" + (f": {lines}" if lines else "")
 
 
 def _last_lines(ended: ProgramResult) -> str:

@@ -334,11 +334,11 @@ class FileChanges(DeclaredAssertion):
         """What is allowed."""
         if self.none:
             return "none"
-        said = [f"only {listed(self.allow)}"] if self.allow else []
-        said += [f"not {listed(self.deny)}"] if self.deny else []
-        said += [f"≤ {plural(self.max_files, 'file')}"] if self.max_files is not None else []
-        said += [f"≤ {plural(self.max_lines, 'line')}"] if self.max_lines is not None else []
-        return ", ".join(said)
+        parts = [f"only {listed(self.allow)}"] if self.allow else []
+        parts += [f"not {listed(self.deny)}"] if self.deny else []
+        parts += [f"≤ {plural(self.max_files, 'file')}"] if self.max_files is not None else []
+        parts += [f"≤ {plural(self.max_lines, 'line')}"] if self.max_lines is not None else []
+        return ", ".join(parts)
 
     def validate(self) -> Iterable[Issue]:
         """Report globs that match no file, options that contradict `none`, and an assertion that checks nothing."""
@@ -374,9 +374,9 @@ class FileChanges(DeclaredAssertion):
         if self.max_lines is not None:
             lines = sum((one.added_lines or 0) + (one.deleted_lines or 0) for one in files)
             unknown = tuple(one.path for one in files if one.binary)
-            said = plural(lines, "line") + (f"; the lines of {listed(unknown)} are unknown" if unknown else "")
+            evidence = plural(lines, "line") + (f"; the lines of {listed(unknown)} are unknown" if unknown else "")
             within = lines <= self.max_lines and not unknown  # a large or binary file can hold any number of lines
-            yield Check(f"at most {plural(self.max_lines, 'line')} changed", within, excerpt(said))
+            yield Check(f"at most {plural(self.max_lines, 'line')} changed", within, excerpt(evidence))
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,9 +153,9 @@ class AcpReader:
         if error:
             if method not in _AGENT_REQUESTS:
                 return  # the client has no such file or terminal, and the agent continues
-            said = string(error.get("message")) or "the agent answered with an error"
-            self._steps.parts.append(UsageStep(error=said, started_ms=self._steps.now_ms))
-            self._is_waiting, self._stop_reason, self._error = False, "error", said
+            reason = string(error.get("message")) or "the agent answered with an error"
+            self._steps.parts.append(UsageStep(error=reason, started_ms=self._steps.now_ms))
+            self._is_waiting, self._stop_reason, self._error = False, "error", reason
         elif "outcome" in result:
             self._add_permission(repr(message.get("id")), mapping(result["outcome"]))
         elif "stopReason" in result:
@@ -340,15 +340,15 @@ class AcpCall:
     def step(self, *, cancelled: bool) -> ToolCallStep:
         """Return the call as a step of the trace. If `cancelled`, this is the status of an unfinished call."""
         failed, (name, native), given = self.status == "failed", self.names, self.raw_input
-        said = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
+        output = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
         known = self.started_ms is not None and self.ended_ms is not None
         return ToolCallStep(
             name=name,
             arguments=arguments_of({"path": self.paths[0]} if given is None and self.paths else given),
             native_name=native,
             id=self.id,
-            result=None if failed else said,
-            error="\n".join(_texts_in(said)) or "the tool failed" if failed else None,
+            result=None if failed else output,
+            error="\n".join(_texts_in(output)) or "the tool failed" if failed else None,
             status=self._status(cancelled=cancelled),
             started_ms=self.started_ms,
             duration_ms=round(max((self.ended_ms or 0.0) - (self.started_ms or 0.0), 0.0), 3) if known else None,
@@ -414,9 +414,9 @@ class AcpSteps:
 
     def say(self, role: Role, text: str) -> None:
         """Add a complete message."""
-        said = AcpMessage(role, None, self.now_ms)
-        said.texts.append(text)
-        self.parts.append(said)
+        message = AcpMessage(role, None, self.now_ms)
+        message.texts.append(text)
+        self.parts.append(message)
         self._open = None
 
     def end_message(self) -> None:
@@ -450,8 +450,8 @@ class AcpSteps:
     @property
     def answer(self) -> str:
         """The text of the agent's last message that has one."""
-        said = (one for one in reversed(self.parts) if isinstance(one, AcpMessage) and one.role == "assistant")
-        return next((one.text for one in said if one.texts), "")
+        messages = (one for one in reversed(self.parts) if isinstance(one, AcpMessage) and one.role == "assistant")
+        return next((one.text for one in messages if one.texts), "")
 
     def steps(self, *, cancelled: bool) -> tuple[Step, ...]:
         """Return all steps so far. If `cancelled`, this is the status of unfinished calls."""
@@ -464,15 +464,15 @@ class AcpSteps:
             return "has no 'content'"
         if isinstance(content, Mapping) and content.get("type") == "text" and not isinstance(content.get("text"), str):
             return "has a 'text' that is not text"
-        said, identity = self._open, fields.get("messageId")
-        known = None if said is None else said.identity
-        follows = said is not None and said.role == role and (None in (known, identity) or known == identity)
-        if said is None or not follows or (thought and said.texts):
-            said = self._open = AcpMessage(role, identity, self.now_ms)
-            self.parts.append(said)
+        message, identity = self._open, fields.get("messageId")
+        known = None if message is None else message.identity
+        follows = message is not None and message.role == role and (None in (known, identity) or known == identity)
+        if message is None or not follows or (thought and message.texts):
+            message = self._open = AcpMessage(role, identity, self.now_ms)
+            self.parts.append(message)
         self._count_turn()
-        (said.thoughts if thought else said.texts).append(text_of(content))
-        said.identity = identity if said.identity is None and not thought else said.identity
+        (message.thoughts if thought else message.texts).append(text_of(content))
+        message.identity = identity if message.identity is None and not thought else message.identity
         return None
 
     def _count_turn(self) -> None:
@@ -505,6 +505,6 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 def _in_meta(meta: Any, key: str) -> str:
     """The text that an agent puts into `_meta` under a key, directly or under its own name; empty if there is none."""
-    said = meta if isinstance(meta, Mapping) else {}
-    places = (said, *(one for one in said.values() if isinstance(one, Mapping)))
+    fields = meta if isinstance(meta, Mapping) else {}
+    places = (fields, *(one for one in fields.values() if isinstance(one, Mapping)))
     return next((found for place in places if isinstance(found := place.get(key), str) and found), "")

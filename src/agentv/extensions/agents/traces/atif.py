@@ -138,8 +138,8 @@ class _Reader:
         for call in calls:
             self._call(call, results.pop(string(call.get("tool_call_id")), None), at, parent)
         for result in results.values():  # results without a call
-            said = text_of(result.get("content"))
-            self.steps += [MessageStep("tool", said, None, at, parent)] if said else []
+            content = text_of(result.get("content"))
+            self.steps += [MessageStep("tool", content, None, at, parent)] if content else []
 
     def _call(self, call: JsonObject, result: JsonObject | None, at: float | None, parent: str | None) -> None:
         native = string(call.get("function_name"))
@@ -147,7 +147,7 @@ class _Reader:
             self.problems.note("a tool call has no 'function_name'")
             return
         extra = {**mapping(call.get("extra")), **mapping((result or {}).get("extra"))}
-        said = None if result is None else text_of(result.get("content"))
+        content = None if result is None else text_of(result.get("content"))
         failed = extra.get("status") == "failed" or extra.get("is_error") is True
         otherwise: ToolStatus = "unknown" if result is None else "completed"
         status = next((one for one in _ENDS if one == extra.get("status")), otherwise)
@@ -159,8 +159,8 @@ class _Reader:
                 arguments=arguments,
                 native_name=native,
                 id=string(call.get("tool_call_id")) or None,
-                result=None if failed else said,
-                error=said or "the tool failed" if failed else None,
+                result=None if failed else content,
+                error=content or "the tool failed" if failed else None,
                 status="failed" if failed else status,
                 started_ms=at,
                 duration_ms=number(extra.get("duration_ms")),
@@ -204,8 +204,8 @@ def _usage(row: JsonObject, model: str) -> UsageStep | None:
     if not metrics:
         return None
     extra = mapping(metrics.get("extra"))
-    said = {**metrics, "reasoning": extra.get("reasoning_tokens")}
-    tokens = tokens_of({key: value for key, value in said.items() if value is not None})
+    counts = {**metrics, "reasoning": extra.get("reasoning_tokens")}
+    tokens = tokens_of({key: value for key, value in counts.items() if value is not None})
     cost, took = number(metrics.get("cost_usd")), number(extra.get("duration_ms"))
     return UsageStep(model or None, tokens, cost, duration_ms=took, error=string(extra.get("error")) or None)
 
@@ -275,10 +275,10 @@ def _called(step: ToolCallStep, place: int) -> dict[str, Json]:
         "arguments": dict(step.arguments),
         "extra": _known(status=step.status, duration_ms=step.duration_ms, name=step.name, evidence=step.evidence),
     }
-    said = step.error if step.error is not None else step.result
-    if said is None:
+    output = step.error if step.error is not None else step.result
+    if output is None:
         return {"tool_calls": [call]}
-    content = said if isinstance(said, str) else compact(said)
+    content = output if isinstance(output, str) else compact(output)
     return {"tool_calls": [call], "observation": {"results": [{"source_call_id": identity, "content": content}]}}
 
 
@@ -290,6 +290,6 @@ def _metrics(step: UsageStep) -> dict[str, Json]:
     return {**sums, **_known(cost_usd=cost), "extra": extra}
 
 
-def _known(**said: Json) -> dict[str, Json]:
+def _known(**values: Json) -> dict[str, Json]:
     """The arguments that are not None."""
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}

@@ -92,10 +92,10 @@ class _Writer:
                 at = self._nanoseconds(self._now)
                 self._events.append({"name": "agentv.permission", "timeUnixNano": at, "attributes": _attributes(about)})
             elif isinstance(step, UsageStep):
-                said = following if isinstance(following, MessageStep) and following.role == "assistant" else None
-                said = said if said is not None and said.parent == step.parent else None
-                self._model(step, said, place)
-                place += said is not None
+                message = following if isinstance(following, MessageStep) and following.role == "assistant" else None
+                message = message if message is not None and message.parent == step.parent else None
+                self._model(step, message, place)
+                place += message is not None
             elif step.role == "assistant":
                 self._model(None, step, place)
             else:
@@ -121,9 +121,9 @@ class _Writer:
         span = self._span(self._root, "", name, 0.0, trace.duration_ms or self._now, about)
         return {**span, "kind": _INTERNAL, "events": list(self._events), **_status(trace.error or None)}
 
-    def _model(self, used: UsageStep | None, said: MessageStep | None, place: int) -> None:
+    def _model(self, used: UsageStep | None, message: MessageStep | None, place: int) -> None:
         """Add a `chat` span; without usage, it is marked so that readers do not count it as a model call."""
-        step = used or said
+        step = used or message
         tokens = None if used is None else used.tokens
         model = "" if used is None else used.model or ""
         about: dict[str, Json] = {
@@ -135,7 +135,7 @@ class _Writer:
             "gen_ai.usage.cache_read.input_tokens": None if tokens is None else tokens.cached,
             "gen_ai.usage.reasoning.output_tokens": None if tokens is None else tokens.reasoning,
             "gen_ai.input.messages": _messages(self._prompt) if self._prompt else "",
-            "gen_ai.output.messages": _messages([said]) if said is not None else "",
+            "gen_ai.output.messages": _messages([message]) if message is not None else "",
             "agentv.cost_usd": None if used is None else used.cost_usd,
             "agentv.evidence": None if used is None else used.evidence,
             "agentv.message_only": True if used is None else None,
@@ -200,9 +200,9 @@ def _messages(steps: Sequence[MessageStep]) -> str:
     rows: list[Json] = []
     for step in steps:
         thought: list[Json] = [{"type": "reasoning", "content": step.reasoning}] if step.reasoning else []
-        said: list[Json] = [{"type": "text", "content": step.text}] if step.text else []
+        text: list[Json] = [{"type": "text", "content": step.text}] if step.text else []
         end = {"finish_reason": "stop"} if step.role == "assistant" else {}
-        rows.append({"role": step.role, "parts": [*thought, *said], **end})
+        rows.append({"role": step.role, "parts": [*thought, *text], **end})
     return json.dumps(rows, ensure_ascii=False)
 
 

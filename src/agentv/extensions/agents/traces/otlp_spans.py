@@ -142,9 +142,10 @@ def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
     attributes = _attributes(row.get("attributes"))
     rows = map(mapping, items(row.get("events")))
     events = tuple(SpanEvent(string(one.get("name")), _attributes(one.get("attributes"))) for one in rows)
-    words = string(status.get("message")).partition("Traceback (most recent call last)")[0].strip()
+    message = string(status.get("message")).partition("Traceback (most recent call last)")[0].strip()
     raised = next((event.attributes for event in events if event.name == "exception"), {})
-    said = words or string(first(raised, "exception.message", "exception.type")) or string(attributes.get("error.type"))
+    message = message or string(first(raised, "exception.message", "exception.type"))
+    message = message or string(attributes.get("error.type"))
     return OtelSpan(
         trace_id=string(first(row, "traceId", "trace_id")).lower(),
         id=identity,
@@ -154,7 +155,7 @@ def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
         events=events,
         started_ms=_ms(first(row, "startTimeUnixNano", "start_time_unix_nano")),
         ended_ms=_ms(first(row, "endTimeUnixNano", "end_time_unix_nano")),
-        error=(said or "the span ended with an error") if failed or "error.type" in attributes else "",
+        error=(message or "the span ended with an error") if failed or "error.type" in attributes else "",
         resource=resource,
     )
 
@@ -256,9 +257,9 @@ def canonical(span: OtelSpan) -> OtelSpan:
 
 
 def _operation(span: OtelSpan) -> str:
-    said = string(span.attributes.get("gen_ai.operation.name"))
-    if said:
-        return said if said in _KNOWN else ""
+    operation = string(span.attributes.get("gen_ai.operation.name"))
+    if operation:
+        return operation if operation in _KNOWN else ""
     kind = string(span.attributes.get("openinference.span.kind"))
     if kind:
         return _KINDS.get(kind.upper(), "")
@@ -267,9 +268,9 @@ def _operation(span: OtelSpan) -> str:
         return "invoke_agent" if kind == "agent" else "execute_tool"
     if "gen_ai.tool.name" in span.attributes:
         return "execute_tool"
-    asked = {"gen_ai.request.model", "gen_ai.system"} & span.attributes.keys()
+    is_model_call = {"gen_ai.request.model", "gen_ai.system"} & span.attributes.keys()
     word = span.name.partition(" ")[0]
-    return word if word in _KNOWN else "chat" if asked else ""
+    return word if word in _KNOWN else "chat" if is_model_call else ""
 
 
 def _messages(attributes: JsonObject) -> dict[str, Any]:

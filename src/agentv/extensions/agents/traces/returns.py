@@ -34,23 +34,23 @@ class _Run(NamedTuple):
     error: Failure | None = None
 
 
-def answer_in(value: Any, asked: str) -> TargetResponse | Failure | None:
+def answer_in(value: Any, question: str) -> TargetResponse | Failure | None:
     """Return the answer in a function's return value, or None if that is not an object of a known framework.
 
     A Failure says why the run gave no answer, with its trace, or why the object cannot be read.
 
     Args:
         value: return value that is neither text nor an answer in agentv's own form.
-        asked: last message that the function was given. A state may also contain the messages of earlier turns.
+        question: last message that the function was given. A state may also contain the messages of earlier turns.
     """
-    found = attempt(lambda one: _read(one, asked), value, "target-raised", "it")
+    found = attempt(lambda one: _read(one, question), value, "target-raised", "it")
     if isinstance(found, Failure) and found.code == "target-raised":
         message = f"{_described(value)} cannot be read by this version of agentv: {found.message}"
         return Failure("bad-answer", message)
     return found
 
 
-def _read(value: Any, asked: str) -> TargetResponse | Failure | None:
+def _read(value: Any, question: str) -> TargetResponse | Failure | None:
     kinds = {kind.__name__ for kind in type(value).__mro__}
     fitting = (read for kind, names, read in _READERS if kind in kinds and all(hasattr(value, one) for one in names))
     read = next(fitting, None)
@@ -58,10 +58,10 @@ def _read(value: Any, asked: str) -> TargetResponse | Failure | None:
         found = read(value)
         return _answer(found) if isinstance(found, _Run) else found
     if isinstance(value, Mapping):
-        return _state(value, asked) if _are_messages(value.get("messages")) else None
+        return _state(value, question) if _are_messages(value.get("messages")) else None
     rows = value if isinstance(value, list | tuple) else [value]
     if _are_messages(rows):
-        return _answer(_messages(rows, asked))
+        return _answer(_messages(rows, question))
     if type(value).__module__.partition(".")[0] not in _KNOWN_PACKAGES:
         return None
     return Failure("bad-answer", f"{_described(value)} is not what a run returns; return the result of the run")
@@ -106,14 +106,14 @@ def priced(steps: Iterable[Step], model: str = "") -> tuple[Step, ...]:
 
 def _openai_agents(result: Any) -> _Run:
     given = result.input if isinstance(result.input, list) else [result.input]
-    said = plain(result.to_input_list())[len(given) :]
+    new_items = plain(result.to_input_list())[len(given) :]
     usages: dict[str, Any] = {}
     for response in result.raw_responses:
         row = plain(response)
         ids = [string(first(mapping(one), "call_id", "id")) for one in items(mapping(row).get("output"))]
         usages |= {one: mapping(row).get("usage") for one in ids[:1]}
     rows: list[Any] = [{"role": "user", "content": given[-1]} if isinstance(given[-1], str) else plain(given[-1])]
-    for row in said:
+    for row in new_items:
         usage = usages.pop(string(first(row, "call_id", "id")), None)
         rows += [row] if usage is None else [{"role": "assistant", "usage": usage}, row]
     agent = result.last_agent
@@ -141,12 +141,12 @@ def _smolagents(result: Any) -> _Run:
     for step in map(mapping, items(plain(result.steps))):
         if "task" in step:
             rows.append({"role": "user", "content": step["task"]})
-        said = mapping(step.get("model_output_message"))
-        calls = items(said.get("tool_calls")) or items(step.get("tool_calls"))
-        if said or calls:
-            model = mapping(said.get("raw")).get("model")
-            usage = first({**said, **step}, "token_usage")
-            text = first(said, "content") or step.get("model_output")
+        message = mapping(step.get("model_output_message"))
+        calls = items(message.get("tool_calls")) or items(step.get("tool_calls"))
+        if message or calls:
+            model = mapping(message.get("raw")).get("model")
+            usage = first({**message, **step}, "token_usage")
+            text = first(message, "content") or step.get("model_output")
             rows.append({"role": "assistant", "content": text, "tool_calls": calls, "usage": usage, "model": model})
         error = mapping(step.get("error")).get("message")
         for call in map(mapping, calls):  # the step has one text for all of its calls
@@ -156,9 +156,9 @@ def _smolagents(result: Any) -> _Run:
     return _Run(result.output, rows, error=limit if result.state == "max_steps_error" else None)
 
 
-def _state(state: Mapping[Any, Any], asked: str) -> TargetResponse | Failure:
+def _state(state: Mapping[Any, Any], question: str) -> TargetResponse | Failure:
     """Return the answer in LangGraph's state or another mapping with messages."""
-    run = _messages(state["messages"], asked)
+    run = _messages(state["messages"], question)
     if state.get("structured_response") is not None:
         run = run._replace(output=state["structured_response"])
     if state.get("__interrupt__"):
@@ -167,21 +167,21 @@ def _state(state: Mapping[Any, Any], asked: str) -> TargetResponse | Failure:
     return _answer(run)
 
 
-def _messages(given: Iterable[Any], asked: str) -> _Run:
+def _messages(given: Iterable[Any], question: str) -> _Run:
     rows = [_row(one) for one in given]
     roles = [row.get("type", row.get("role")) if isinstance(row, Mapping) else "" for row in rows]
     users = [place for place, role in enumerate(roles) if role in {"human", "user"}]
-    begin = next((one for one in reversed(users) if text_of(rows[one].get("content")) == asked), 0)
+    begin = next((one for one in reversed(users) if text_of(rows[one].get("content")) == question), 0)
     system = [row for row, role in zip(rows[:begin], roles, strict=False) if role == "system"]
     rows = [*system, *rows[begin:]]
     trace = trace_of_messages([bounded(row, cut=True) for row in rows])
     steps = () if isinstance(trace, Failure) else trace.steps
     last = next((one for one in reversed(steps) if isinstance(one, MessageStep | ToolCallStep)), None)
-    said = last.text if isinstance(last, MessageStep) and last.role == "assistant" else None
+    answer = last.text if isinstance(last, MessageStep) and last.role == "assistant" else None
     errors = [first(row, "error_message", "error_code") for row in rows if isinstance(row, Mapping)]
     error = next((Failure("target-error", str(one)) for one in reversed(errors) if one), None)
     authors = [string(row.get("author")) for row in rows if isinstance(row, Mapping)]
-    return _Run(said, rows, next(filter(None, reversed(authors)), ""), error=error)
+    return _Run(answer, rows, next(filter(None, reversed(authors)), ""), error=error)
 
 
 def _row(message: Any) -> Any:

@@ -94,15 +94,15 @@ _REASONING = ("reasoning", "reasoning_tokens", "output_reasoning_tokens", *_THOU
 
 def tokens_of(row: Any) -> TokenUsage | None:
     """Return the token counts in a usage object of any known API, or None if it has none."""
-    said = mapping(row)
-    inner = {**mapping(first(said, "prompt_tokens_details", "input_tokens_details", "input_token_details"))}
-    outer = {**mapping(first(said, "completion_tokens_details", "output_tokens_details", "output_token_details"))}
+    usage = mapping(row)
+    inner = {**mapping(first(usage, "prompt_tokens_details", "input_tokens_details", "input_token_details"))}
+    outer = {**mapping(first(usage, "completion_tokens_details", "output_tokens_details", "output_token_details"))}
     found = TokenUsage(
-        input=count(first(said, "input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens")),
-        output=count(first(said, "output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens")),
-        total=count(first(said, "total", "total_tokens", "totalTokens")),
-        cached=count(first({**inner, **said}, *_CACHED)),
-        reasoning=count(first({**outer, **said}, *_REASONING)),
+        input=count(first(usage, "input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens")),
+        output=count(first(usage, "output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens")),
+        total=count(first(usage, "total", "total_tokens", "totalTokens")),
+        cached=count(first({**inner, **usage}, *_CACHED)),
+        reasoning=count(first({**outer, **usage}, *_REASONING)),
     )
     if found == TokenUsage():
         return None

@@ -122,8 +122,8 @@ class GatewayUse(Struct):
             self._untraced += steps
         else:
             counts = {} if tokens is None else {name: getattr(tokens, name) for name in _COUNTS}
-            said: dict[str, Json] = {name: one for name, one in {**counts, "cost_usd": cost}.items() if one is not None}
-            metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
+            own: dict[str, Json] = {name: one for name, one in {**counts, "cost_usd": cost}.items() if one is not None}
+            metadata = {**trace.metadata, REPORTED: own} if own else trace.metadata
             shown = None if trace.tool_calls else self._conversation(len(steps), response.output)
             if shown is not None and shown.tool_calls:  # the agent does not report its tool calls
                 response = structs.replace(response, messages=())

@@ -49,8 +49,8 @@ def server_of(server: ScriptedServer, calls: ToolCalls) -> Server[Any]:
         value = result.error if result.error is not None else result.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         failed, structured = result.error is not None, value if isinstance(value, dict) else None
-        said: list[Any] = [types.TextContent(type="text", text=text)]
-        return types.CallToolResult(content=said, structured_content=structured, is_error=failed)
+        content: list[Any] = [types.TextContent(type="text", text=text)]
+        return types.CallToolResult(content=content, structured_content=structured, is_error=failed)
 
     return Server(server.name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 

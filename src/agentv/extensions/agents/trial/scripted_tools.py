@@ -66,9 +66,9 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
         seen[place] = replace(ours, started_ms=step.started_ms, duration_ms=took)
         last = place
     missing = {place: step for place, step in reported.items() if _is_scripted(step, servers)}
-    said = [place for place, one in enumerate(trace.steps) if isinstance(one, MessageStep) and one.role == "assistant"]
+    answers = [at for at, one in enumerate(trace.steps) if isinstance(one, MessageStep) and one.role == "assistant"]
     made: list[Step] = []
-    begin = min([*seen, said[-1] if said else len(trace.steps)])  # if it reports none of them: before its last message
+    begin = min([*seen, *answers[-1:], len(trace.steps)])  # if it reports none of them: before its last message
     for place, one in enumerate(trace.steps):
         made += extra.get(-1, ()) if place == begin else ()
         if place not in missing:

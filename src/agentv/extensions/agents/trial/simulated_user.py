@@ -78,7 +78,7 @@ class TrialUser:
         user = trial.case.user
         assert user is not None  # noqa: S101  # a trial of a case with `user`
         self._trial, self._user, self._target = trial, user, target
-        self._said: list[str] = []
+        self._messages: list[str] = []
         self._used: list[TargetResponse] = []
 
     @property
@@ -96,32 +96,32 @@ class TrialUser:
     async def reply(self, transcript: Sequence[Message]) -> UserReply | Failure:
         """Return its next message, or how the conversation has ended. The first message is `start`, if given."""
         user = self._user
-        if not self._said and user.start:
+        if not self._messages and user.start:
             return self._spoken(user.start)
-        at_limit = len(self._said) == user.max_turns
+        at_limit = len(self._messages) == user.max_turns
         reply = UserReply(done="max_turns") if at_limit else await self._ask(transcript)
         if isinstance(reply, Failure) or at_limit:
             return reply
         if reply.done is None:
-            last = self._said[1 - _MAX_EQUAL :]
+            last = self._messages[1 - _MAX_EQUAL :]
             repeats = len(last) == _MAX_EQUAL - 1 and all(one.split() == reply.message.split() for one in last)
             return UserReply(done="repeated") if repeats else self._spoken(reply.message)
-        asked = self._said or self._trial.case.asks_first
-        if not asked or (reply.done == "gave_up" and len(self._used) == 1):
+        was_asked = self._messages or self._trial.case.asks_first
+        if not was_asked or (reply.done == "gave_up" and len(self._used) == 1):
             return Failure("user-ended-early", f"{self._name} ended the conversation before it wrote a message")
         return reply
 
     def _spoken(self, message: str) -> UserReply:
-        self._said.append(message)
+        self._messages.append(message)
         return UserReply(message)
 
     @property
     def _name(self) -> str:
-        return f"turn {len(self._said) + 1}: the simulated user"
+        return f"turn {len(self._messages) + 1}: the simulated user"
 
     async def _ask(self, transcript: Sequence[Message]) -> UserReply | Failure:
         """Ask the user's target for a reply; ask a model once more if the reply cannot be read."""
-        messages, problem, said = _conversation(self._user, transcript), "", ""
+        messages, problem, text = _conversation(self._user, transcript), "", ""
         for attempt in range(1, 2 if self._user.function else _MAX_REQUESTS + 1):
             found = self._target.answer(self._request(messages, attempt))
             answer = found if isinstance(found, TargetResponse | Failure) else await found
@@ -130,28 +130,28 @@ class TrialUser:
                 stops = isinstance(answer, CallFailure) and answer.stops
                 return CallFailure(code, f"{self._name} failed: {answer.message}", answer.retryable, stops=stops)
             self._used.append(answer)
-            said = answer.output or ""
-            reply = read_reply(said)
+            text = answer.output or ""
+            reply = read_reply(text)
             if isinstance(reply, UserReply):
                 return reply
             problem = reply
             again = f"Your reply {problem}. Reply with one JSON object: a message, or how the conversation has ended."
-            messages = (*messages, Message("assistant", said), Message("user", again))
-        shown = f"; it was {shorten(said, 200)!r}" if said.strip() else ""
+            messages = (*messages, Message("assistant", text), Message("user", again))
+        shown = f"; it was {shorten(text, 200)!r}" if text.strip() else ""
         return Failure("unreadable-user-reply", f"{self._name} gave no message: its reply {problem}{shown}")
 
     def _request(self, messages: tuple[Message, ...], attempt: int) -> TargetRequest:
         trial, model = self._trial, self._trial.user_model
         own, timeout_s = ({}, None) if model is None else (model.env, model.timeout_s)
-        request = request_of(trial, messages, len(self._said) + 1)
+        request = request_of(trial, messages, len(self._messages) + 1)
         suite = f"{trial.suite.name}\x00{USER}\x00{trial.suite.env_sha256}\x00{trial.target.name}"
         env, timeout_s = {**trial.suite.env, **own}, timeout_s or JUDGE_TIMEOUT_S
         return replace(request, attempt=attempt, timeout_s=timeout_s, env=env, suite=suite, schema=_SCHEMA)
 
 
-def read_reply(said: str) -> UserReply | str:
+def read_reply(output: str) -> UserReply | str:
     """Parse a reply to a message or how the conversation has ended, or return what is wrong with it."""
-    text = spoken(said.strip()).strip()
+    text = spoken(output.strip()).strip()
     fenced = _FENCE.fullmatch(text)
     try:
         reply = json.loads(fenced[1] if fenced is not None else text)
@@ -184,8 +184,8 @@ def _conversation(user: SimulatedUser, transcript: Iterable[Message]) -> tuple[M
             about += f"- {name}: {value if isinstance(value, str) else json.dumps(value)}\n"
     shown = [Message("system", _ROLE.format(about=about)), Message("user", _BEGIN)]
     for role, text in _turns(transcript):
-        said = json.dumps({"message": text}, ensure_ascii=False) if role == "user" else text or _NO_TEXT
-        shown.append(Message("assistant" if role == "user" else "user", said))
+        content = json.dumps({"message": text}, ensure_ascii=False) if role == "user" else text or _NO_TEXT
+        shown.append(Message("assistant" if role == "user" else "user", content))
     return tuple(shown)
 
 

@@ -75,7 +75,7 @@ class AgentTrial(Struct):
     spans: TrialSpans | None = None
     logs: dict[str, bytes] = field(default_factory=dict)
     solution_state: JsonObject = EMPTY
-    _asked: TargetRequest | None = None
+    _request: TargetRequest | None = None
     _was_called: bool = False
     _has_transcript: bool = False
     _finished: bool = False
@@ -118,7 +118,7 @@ class AgentTrial(Struct):
             if self.spans is not None and self.spans.socket:
                 forwards[self.spans.port] = self.spans.socket
             request = replace(request, sandbox=request.sandbox.forwarding(forwards))
-        self._asked = request
+        self._request = request
         return request
 
     def corrected(self, activity: AgentActivity) -> AgentActivity:
@@ -187,13 +187,13 @@ class AgentTrial(Struct):
         return Failure("permission-denied", trace.denial_message)
 
     async def _end_session(self) -> None:
-        asked = self._asked
-        if asked is None or (self.connections.unanswered is not None and self.gateway is None):
+        request = self._request
+        if request is None or (self.connections.unanswered is not None and self.gateway is None):
             return
         target: object = self.connections.target(self.trial.target)
         target = getattr(target, "wrapped", target)
         if isinstance(target, SessionTarget):
-            await target.end_session(asked)
+            await target.end_session(request)
 
     def context(self, context: AssertionContext) -> AssertionContext:
         """Return the context for assertions, which includes the agent's work once it has ended."""

@@ -127,8 +127,8 @@ class _ClaudeReader:
         for block in blocks:
             if block.get("type") == "tool_result":
                 self._result(row, block)
-        said = (string(block.get("text")) for block in blocks if block.get("type") == "text")
-        texts = [_REMINDER.sub("", one).strip() for one in said]
+        raw = (string(block.get("text")) for block in blocks if block.get("type") == "text")
+        texts = [_REMINDER.sub("", one).strip() for one in raw]
         if any(text.startswith("[Request interrupted by user") for text in texts):
             self._recorder.stop_reason = "aborted"
         self._recorder.message("user", "\n\n".join(one for one in texts if one and not one.startswith(_INJECTED)))

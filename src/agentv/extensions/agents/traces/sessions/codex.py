@@ -128,13 +128,13 @@ class _CodexReader:
         self._end_call(identity, item, first(item, "aggregated_output", "stdout", "result"))
 
     def _end_call(self, identity: str, item: JsonObject, result: Json) -> None:
-        said = text_of(result)
+        text = text_of(result)
         code = count(item.get("exit_code"))
         status = string(item.get("status"))
         if status == "declined":
-            self._recorder.result(identity, None, error=said or "declined", status="denied")
+            self._recorder.result(identity, None, error=text or "declined", status="denied")
         elif code or status == "failed" or item.get("error"):
-            error = text_of(item.get("error")) or string(item.get("stderr")) or said or f"exit code {code}"
+            error = text_of(item.get("error")) or string(item.get("stderr")) or text or f"exit code {code}"
             self._recorder.result(identity, result, error=error)
         else:
             self._recorder.result(identity, result)

@@ -93,8 +93,8 @@ class _CopilotReader:
             return
         error = mapping(data.get("error"))
         denied = string(error.get("code")) in _DENIED
-        said = string(error.get("message")) or text or "failed"
-        self._recorder.result(identity, None, error=said, status="denied" if denied else "failed")
+        message = string(error.get("message")) or text or "failed"
+        self._recorder.result(identity, None, error=message, status="denied" if denied else "failed")
 
 
 def _call(data: JsonObject, name: str) -> tuple[str, str, JsonObject]:

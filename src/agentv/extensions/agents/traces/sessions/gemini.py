@@ -95,8 +95,8 @@ class _GeminiReader:
 
     def _answer(self, row: JsonObject) -> None:
         thoughts = [mapping(one) for one in items(row.get("thoughts"))]
-        said = ((string(one.get("subject")), string(one.get("description"))) for one in thoughts)
-        reasoning = "\n".join(": ".join(filter(None, one)) for one in said)
+        parts = ((string(one.get("subject")), string(one.get("description"))) for one in thoughts)
+        reasoning = "\n".join(": ".join(filter(None, one)) for one in parts)
         self._recorder.message("assistant", text_of(row.get("content")), reasoning=reasoning)
         for call in map(mapping, items(row.get("toolCalls"))):
             self._call(call)
@@ -119,9 +119,9 @@ class _GeminiReader:
         if status == "completed":
             self._recorder.result(identity, output)
             return
-        said = error or output or text_of(call.get("resultDisplay"))
-        denied = any(words in said for words in _DENIED)
-        self._recorder.result(identity, None, error=said or "failed", status="denied" if denied else status)
+        message = error or output or text_of(call.get("resultDisplay"))
+        denied = any(words in message for words in _DENIED)
+        self._recorder.result(identity, None, error=message or "failed", status="denied" if denied else status)
 
 
 def _result(value: Any) -> tuple[str, str]:

@@ -167,9 +167,9 @@ class SessionRecorder:
             why = f": {self.problems}" if self.problems else ""
             return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")
         main = [step for step in self._steps if step.parent is None]
-        said = [step for step in main if isinstance(step, MessageStep | ToolCallStep)]
-        is_waiting = any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in said)
-        is_answered = not said or (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
+        actions = [step for step in main if isinstance(step, MessageStep | ToolCallStep)]
+        is_waiting = any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in actions)
+        is_answered = not actions or (isinstance(actions[-1], MessageStep) and actions[-1].role == "assistant")
         if (is_waiting or not is_answered) and self.stop_reason not in ("aborted", "error"):
             self.problems.note_unfinished("session")
         steps = with_valid_parents(self._steps, self.problems)
