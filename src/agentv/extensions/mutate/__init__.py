@@ -1,4 +1,4 @@
-"""Passing answers made worse, to see whether the checks notice."""
+"""Mutation testing of checks: make passing answers worse, and see whether the checks notice."""
 
 COMMANDS = {"mutate": "agentv.extensions.mutate.command:command"}
 

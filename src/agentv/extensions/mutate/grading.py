@@ -1,4 +1,4 @@
-"""The passing answers of a stored run and their mutants, graded by the path that grades answers in a run."""
+"""Grade the passing answers of a stored run and their mutants, with the code that grades answers in a run."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ TrialName = tuple[str, str, str, str | None, str | None, int]
 
 
 class Graders(Struct, frozen=True):
-    """The assertions of a case that grade mutants, and how many are left out.
+    """The assertions of a case that grade mutants, and the number of those left out.
 
     Attributes:
         entries: those that grade.
-        judged: number of those left out because a model is asked, which `--judge` allows.
-        comparing: number of those left out because they compare answers with each other.
+        judged: number left out because they call a model; `--judge` includes them.
+        comparing: number left out because they compare answers with each other.
     """
 
     entries: tuple[AssertionEntry, ...]
@@ -46,7 +46,7 @@ class Graders(Struct, frozen=True):
 
     @property
     def lacking(self) -> str | None:
-        """What to call a case that no assertion is left for; None if one is."""
+        """The kind of case, for notes, if no assertion is left; otherwise None."""
         if self.entries:
             return None
         if self.judged:
@@ -55,7 +55,7 @@ class Graders(Struct, frozen=True):
 
 
 def passing_trials(run: StoredRun) -> frozenset[TrialName]:
-    """The trials that passed in a run.
+    """Return the names of the trials that passed in a run.
 
     Raises:
         UsageError: no trial passed.
@@ -70,22 +70,22 @@ def passing_trials(run: StoredRun) -> frozenset[TrialName]:
 
 
 def nothing_in(run_id: str) -> str:
-    """How a message begins that says why a run has nothing to mutate."""
+    """Return the start of a message that says why a run has nothing to mutate."""
     return f"the run {run_id} has nothing to mutate"
 
 
 def name_of(trial: Trial) -> TrialName:
-    """What tells a trial from the others of its run, also when its assertions have changed since."""
+    """Return what identifies a trial in its run, independent of its assertions, which may have changed since."""
     case = trial.case
     return (trial.suite.name, case.id, trial.target.name, case.prompt_id, trial.variant_name, trial.sample)
 
 
 def graders_of(trial: Trial, *, judge: bool) -> Graders:
-    """The assertions of a trial that grade its mutants.
+    """Return the assertions of a trial that grade its mutants.
 
     Args:
-        trial: of the run.
-        judge: those that ask a model grade too.
+        trial: trial of the run.
+        judge: include assertions that call a model.
     """
     kept, judged, comparing = [], 0, 0
     for entry in trial.case.assertions:
@@ -99,7 +99,7 @@ def graders_of(trial: Trial, *, judge: bool) -> Graders:
 
 
 def calls_model(entry: AssertionEntry) -> bool:
-    """Whether an entry, or one inside it, asks a judge or computes embeddings."""
+    """Whether an assertion, or one nested in it, calls a judge or computes embeddings."""
     return _any(entry, "needs_judge") or _any(entry, "needs_embedder")
 
 
@@ -116,17 +116,17 @@ class Graded(Struct, frozen=True):
 
     @property
     def lacks_judge(self) -> bool:
-        """Whether there is no verdict since a model gave none."""
+        """Whether there is no verdict because a model gave none."""
         return self.is_unknown and any(is_unknown(score) and calls_model(score.entry) for score in self.scores)
 
     @property
     def is_unknown(self) -> bool:
-        """Whether there is no verdict, or one that follows from a reply of a judge without a verdict."""
+        """Whether there is no verdict, or one that depends on an assertion without a verdict."""
         return self.verdict.error is not None or any(map(is_unknown, self.scores))
 
 
 class Original(Struct, frozen=True):
-    """A passing answer, to be made worse.
+    """A passing answer to mutate.
 
     Attributes:
         graders: the assertions that grade its mutants.
@@ -154,11 +154,12 @@ class Survival(Struct, frozen=True):
 
 
 class Mutated(Struct):
-    """What became of the mutants of one answer.
+    """Outcomes of the mutants of one answer.
 
     Attributes:
-        outcomes: (operator, field of `OperatorCount`) → mutants.
-        graded, failed: name of an assertion → mutants that it graded, and that it failed.
+        outcomes: (operator, field of `OperatorCount`) → number of mutants.
+        survivors: mutants that pass.
+        graded, failed: name of an assertion → number of mutants that it graded, and that it failed.
     """
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -170,7 +171,7 @@ class Mutated(Struct):
 async def grade(
     trial: Trial, answer: TargetResponse, entries: Sequence[AssertionEntry], run_context: RunContext
 ) -> Graded:
-    """The grades of an answer to a trial, with the checks of files and the limits of a run."""
+    """Grade an answer to a trial, with the same checks of files and the same limits as in a run."""
     found = await ready_to_grade(trial, run_context, answer, answer.duration_ms or 0.0)
     if isinstance(found, TrialResult):
         return Graded(Combined(0.0, False, found.error), ())
@@ -187,7 +188,7 @@ async def mutated(
     for operator, mutant in mutants_of(seen(original, others), operators):
         answer = mutant_answer(original.answer, mutant)
         if answer.metadata.get(STRUCTURED) and not is_json(answer.output or ""):
-            continue  # such a target returns values: it cannot give this text
+            continue  # the target returns JSON values, so it cannot give this text
         if is_empty(answer, original.trial):
             made.outcomes[operator.name, "caught"] += 1
             continue
@@ -199,13 +200,13 @@ async def mutated(
                 made.graded[score.entry.name] += 1
                 made.failed[score.entry.name] += not score.grade.passed
         if outcome.endswith("survived"):
-            # without the context, which would be held for each of many thousand survivors
+            # drop the context, to save memory if there are thousands of survivors
             made.survivors.append(Survival(original, operator.name, mutant, Graded(graded.verdict, graded.scores)))
     return made
 
 
 def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
-    """The answer as operators see it. What it names includes the assertions that do not grade now."""
+    """Return the input of the operators. Assertions that do not grade contribute to the named words too."""
     case, answer = original.trial.case, original.answer
     return Answer(
         case=case.id,
@@ -219,14 +220,14 @@ def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
 
 
 def mutant_answer(answer: TargetResponse, mutant: Mutant) -> TargetResponse:
-    """The answer that a mutant is."""
+    """Return an answer with the changes of a mutant."""
     if mutant.messages is not None:
         return replace(answer, messages=mutant.messages, trace=mutant.trace)
     return with_output(answer, mutant.output)
 
 
 def counts_of(outcomes: Counter[tuple[str, str]], operators: Sequence[Operator]) -> dict[str, OperatorCount]:
-    """The counts by operator, in the given order."""
+    """Return the counts by operator, in the given order."""
     found: dict[str, dict[str, int]] = {operator.name: {} for operator in operators}
     for (name, outcome), number in outcomes.items():
         found[name][outcome] = number
@@ -239,7 +240,7 @@ def is_unknown(score: Score) -> bool:
 
 
 def _outcome(original: Original, graded: Graded, mutant: Mutant) -> str:
-    """What became of a mutant. An error is no verdict: without one that fails it all the same, nothing is known."""
+    """Return the outcome of a mutant, a field of `OperatorCount`. A missing verdict matters unless it fails anyway."""
     if graded.is_unknown and not _fails_anyway(original, graded):
         if graded.lacks_judge:
             return "not_graded"
@@ -256,7 +257,7 @@ def _fails_anyway(original: Original, graded: Graded) -> bool:
 
 
 def failing_checks(graded: Graded) -> Iterator[str]:
-    """What an answer fails by."""
+    """Yield the error of an answer, or the names of the assertions that it fails."""
     if graded.verdict.error is not None:
         yield f"{graded.verdict.error.message} [{graded.verdict.error.code}]"
         return
@@ -266,14 +267,14 @@ def failing_checks(graded: Graded) -> Iterator[str]:
 
 
 LONGEST = 200
-"""Characters of a proposed line, at most: a longer one quotes the answer."""
+"""Maximum number of characters in a proposed line. A longer one would quote the answer."""
 
 
 class Proposer:
-    """Finds lines for survivors.
+    """Finds lines of YAML that fail survivors.
 
     Args:
-        run_context: in which they are tried.
+        run_context: context in which lines are tried.
     """
 
     def __init__(self, run_context: RunContext) -> None:
@@ -282,7 +283,7 @@ class Proposer:
         self._loaded: dict[tuple[str, str], AssertionEntry | None] = {}
 
     async def line(self, survival: Survival, beside: int) -> str | None:
-        """The first line that passes the case with its original and fails it with the mutant; None: no line does.
+        """Return the first line with which the original passes and the mutant fails, or None.
 
         Args:
             survival: the mutant.
@@ -303,7 +304,7 @@ class Proposer:
         return None
 
     async def _with_context(self, answer: TargetResponse, graded: Graded, trial: Trial) -> Graded | None:
-        """The grades with what an assertion sees now; None: it sees nothing."""
+        """Return the grades with the context that assertions need, or None if the answer cannot be graded."""
         if graded.context is not None:
             return graded
         found = await ready_to_grade(trial, self._run_context, answer, answer.duration_ms or 0.0)
@@ -319,7 +320,7 @@ class Proposer:
         return combined((*graded.scores, *added), threshold).passed
 
     def _entry(self, text: str, suite: Suite) -> AssertionEntry | None:
-        """The assertion in a line, read as from the eval file, or None."""
+        """Load the assertion in a line as from the eval file; return None if it is wrong."""
         directory = str(Path(suite.path).parent)
         key = (text, directory)
         if key not in self._loaded:
@@ -330,7 +331,7 @@ class Proposer:
 
 
 def _texts(survival: Survival, beside: int) -> Iterator[str]:
-    """The lines to try: plain ones where one failed assertion fails the case, and gates, which no score outvotes."""
+    """Yield the lines to try: plain ones if one failed assertion fails the case, and gates, which always do."""
     original = survival.original
     weight = sum(score.entry.settings.weight for score in original.graded.scores) + beside
     outvoted = weight > 0 and (weight - 1) / weight >= original.trial.threshold
@@ -342,11 +343,11 @@ def _texts(survival: Survival, beside: int) -> Iterator[str]:
 
 
 def written(line: Line, *, gate: bool = False) -> str:
-    """A line as an eval file has it, on one line.
+    """Return an assertion as YAML on one line.
 
     Args:
         line: the assertion.
-        gate: it has to pass, and is not part of the score, so that it makes no other assertion count less.
+        gate: make it required with weight 0, so that it does not change the weight of other assertions.
     """
     whole = {**_typed(line), "required": True, "weight": 0} if gate else line
     if None in whole.values():
@@ -357,7 +358,7 @@ def written(line: Line, *, gate: bool = False) -> str:
 
 
 def _typed(line: Line) -> Line:
-    """The same with `type`."""
+    """Return an assertion in its long form, with `type`."""
     if "type" in line:
         return line
     ((name, value),) = line.items()

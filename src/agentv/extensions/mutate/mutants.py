@@ -1,4 +1,4 @@
-"""What an operator gets and makes of it, and the words that a case names: what a worse answer must lose to count."""
+"""Input and output of operators, and the words that a case names: a mutant must change one of them to count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentv.model.values.values import Json, lazy_pattern
 
 _WORD = lazy_pattern(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-]\w+)*|\w+")
 _PATHS = frozenset({"file", "path", "command", "embedder", "judge", "provider", "flags", "language", "exit"})
-"""Options that name something other than content of the answer."""
+"""Options whose values are not content of an answer."""
 
 _COMMON_TEXT = (
     "a an and any are as at be been but by can could did do does for from had has have he her his how i "
@@ -31,15 +31,15 @@ _COMMON = frozenset(_COMMON_TEXT.split())
 
 @lru_cache(maxsize=2048)
 def words_of(text: str) -> frozenset[str]:
-    """The words and numbers of a text, in small letters; the most common English words are left out."""
+    """Return the words and numbers of a text in lower case, without the most common English words."""
     return frozenset(map(str.casefold, _WORD.findall(text))) - _COMMON
 
 
 class NamedWords(Struct, frozen=True):
-    """What the checks and the reference of a case name.
+    """Words that the criteria, the assertions and the expected output of a case name.
 
     Attributes:
-        values: words of the assertions' options and of the expected output; numbers and names of the criteria.
+        values: words of the assertions' options and of the expected output; numbers in the criteria.
         words: the other words of the criteria and of rubrics.
         types: the types of the assertions.
     """
@@ -49,17 +49,17 @@ class NamedWords(Struct, frozen=True):
     types: frozenset[str]
 
     def holds_value(self, text: str) -> bool:
-        """Whether a text has a word that is named, so that changing this very word changes what is named."""
+        """Whether a text contains a named word. Use it for a value or phrase that a mutant replaces."""
         found = words_of(text)
         return not found.isdisjoint(self.values) or not found.isdisjoint(self.words)
 
     def is_stated_in(self, sentence: str) -> bool:
-        """Whether a sentence states what is named: it has a value, or two words of the criteria."""
+        """Whether a sentence contains a named value, or two of the other named words."""
         found = words_of(sentence)
         return not found.isdisjoint(self.values) or len(found & self.words) > 1
 
     def lost(self, before: str, after: str) -> bool:
-        """Whether a text has lost a named word."""
+        """Whether a named word is missing after a change."""
         return not (words_of(before) - words_of(after)).isdisjoint(self.values | self.words)
 
 
@@ -67,11 +67,11 @@ NOTHING_NAMED = NamedWords(frozenset(), frozenset(), frozenset())
 
 
 def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
-    """What a case names. Negated entries name what an answer must not have, which no mutant takes away.
+    """Return what a case names, without negated assertions, which name what an answer must not contain.
 
     Args:
-        case: its criteria and its expected output.
-        entries: its assertions, those that a judge grades too.
+        case: the case, with its criteria and its expected output.
+        entries: its assertions, including those that a judge grades.
     """
     values: set[str] = set()
     words = set(words_of(case.criteria or ""))
@@ -96,7 +96,7 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
 
 
 def phrases_of(case: Case, entries: Iterable[AssertionEntry]) -> tuple[str, ...]:
-    """The texts that a case names as a whole: its expected output, and the texts of its assertions."""
+    """Return the texts that a case names as a whole: those of its assertions, and its expected output."""
     kept = (entry for one in entries for entry in one.nested() if not entry.settings.negate)
     texts = [text for entry in kept for text in texts_in(entry.assertion)]
     reference = reference_text(case.expected_output) if case.expected_output else ""
@@ -104,7 +104,7 @@ def phrases_of(case: Case, entries: Iterable[AssertionEntry]) -> tuple[str, ...]
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """The texts and numbers in the options of an assertion."""
+    """Yield the texts and numbers in the options of an assertion."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -115,7 +115,7 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """What options are made of, without what names no content of an answer."""
+    """Yield the parts of an option's value, without those that are not content of an answer."""
     if isinstance(value, Mapping):
         for key, one in value.items():
             yield from (str(key), one)
@@ -137,26 +137,26 @@ def is_json(text: str) -> bool:
 
 
 MOST = 3
-"""Mutants that one operator makes of one answer, at most."""
+"""Maximum number of mutants that one operator makes of one answer."""
 
 SHOWN = 60
-"""Characters of an answer that a message quotes, at most."""
+"""Maximum number of characters of an answer that a message quotes."""
 
 Line = Mapping[str, Json]
-"""An assertion as an eval file has it, such as `{"contains": "30 days"}`."""
+"""An assertion as written in an eval file, such as `{"contains": "30 days"}`."""
 
 
 class Answer(Struct, frozen=True):
     """A passing answer.
 
     Attributes:
-        case: the id of its case; with the operator it decides what is drawn.
+        case: id of its case, which seeds `drawn`.
         output: its text.
         messages: its transcript, if the target reports one.
-        trace: what an agent did; None: it reports no trace.
+        trace: trace of the agent, or None.
         others: answers to other cases of the suite.
-        named: what its checks name.
-        phrases: texts that they name as a whole.
+        named: words that its case names.
+        phrases: texts that its case names as a whole.
     """
 
     case: str
@@ -168,7 +168,7 @@ class Answer(Struct, frozen=True):
     phrases: tuple[str, ...] = ()
 
     def drawn(self, what: str, count: int) -> int:
-        """A number below `count` that is the same in every run."""
+        """Return a pseudo-random number below `count` that is the same in every run."""
         return crc32(f"{self.case}\0{what}".encode(errors="surrogatepass")) % count
 
 
@@ -176,11 +176,11 @@ class Mutant(Struct, frozen=True):
     """An answer made worse in one way.
 
     Attributes:
-        change: what was done, as it follows `no check noticed that`.
-        counts: it touches what the checks name, so that a check has to notice it.
-        output: its text; None: as it was.
-        messages, trace: what the agent did, where that changed; None: as it was.
-        lines: assertions that may notice it, the best first; none is tried yet.
+        change: the change, as a clause after `no check noticed that`.
+        counts: whether it changes something that the case names, so that a check should notice it.
+        output: its text; None if unchanged.
+        messages, trace: its transcript and trace; None if unchanged.
+        lines: assertions that may fail it, best first, not yet tried.
     """
 
     change: str
@@ -191,7 +191,7 @@ class Mutant(Struct, frozen=True):
     lines: tuple[Line, ...] = ()
 
     def is_change_of(self, answer: Answer) -> bool:
-        """Whether it differs from the answer that it was made of."""
+        """Whether the mutant differs from the answer that it was made from."""
         if answer.trace is not None and self.messages is not None:
             return self.trace != answer.trace
         if self.messages is not None:
@@ -207,7 +207,7 @@ class Operator(Struct, frozen=True):
 
     Attributes:
         description: what it does, for `--help` and the documentation.
-        make: the mutants of an answer, those that count first; none if it does not fit.
+        make: yields the mutants of an answer, counting ones first; none if the operator does not apply.
     """
 
     name: str
@@ -216,6 +216,6 @@ class Operator(Struct, frozen=True):
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks, on one line and shortened, for a message."""
+    """Quote a text for a message, on one line and shortened."""
     line = " ".join(text.split())
     return f'"{line if len(line) <= SHOWN else line[: SHOWN - 1].rstrip() + "…"}"'

@@ -1,4 +1,4 @@
-"""`agentv mutate`: the passing answers of a run are made worse, and graded again."""
+"""`agentv mutate`: make the passing answers of a run worse, and grade them again."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from agentv.model.values.formatting import plural
 CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
 POOL = 100
-"""Answers of a suite that may be swapped in, at most."""
+"""Maximum number of answers of a suite that `swap-answer` chooses from."""
 
 
 class MutationSettings(Struct, frozen=True):
     """Options of `agentv mutate`.
 
     Attributes:
-        operators: names; empty: all.
-        min_score: least score that passes; None: every score passes.
-        judge: judged assertions grade too.
-        budget_usd: what judges may cost; None: as the run and its files say.
-        proposals: for how many survivors a line is looked for; None: for all.
+        operators: names of operators; empty for all.
+        min_score: minimum score to pass; None: every score passes.
+        judge: whether assertions that call a model grade too.
+        budget_usd: budget for judges; None: the budget of the run and its files.
+        proposals: maximum number of survivors to propose a line for; None for all.
     """
 
     operators: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class MutationSettings(Struct, frozen=True):
 
 
 class _Collected(Struct):
-    """The originals of a run, and what was left out of it."""
+    """The answers of a run to mutate, and what was left out."""
 
     originals: list[Original] = field(default_factory=list)
     failing: list[OriginalFailure] = field(default_factory=list)
@@ -72,16 +72,16 @@ class _Collected(Struct):
     pools: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def others(self, original: Original) -> tuple[str, ...]:
-        """Answers to other cases of the suite."""
+        """Return answers to other cases of the suite."""
         trial = original.trial
         return tuple(output for case, output in self.pools[trial.suite.name] if case != trial.case.id)
 
 
 def mutate(named: str, settings: MutationSettings) -> MutationReport:
-    """Grade worse answers than those of a run. Nothing is written to the run.
+    """Make the passing answers of a run worse, and grade them. Nothing is written to the run.
 
     Args:
-        named: an id, a directory, or `last`.
+        named: run id, directory, or `last`.
         settings: options of the command.
 
     Raises:
@@ -98,7 +98,7 @@ def mutate(named: str, settings: MutationSettings) -> MutationReport:
 
 
 def chosen_operators(names: Sequence[str]) -> tuple[Operator, ...]:
-    """The operators with these names; all without names.
+    """Return the operators with these names, or all if there are no names.
 
     Raises:
         UsageError: there is no such operator.
@@ -152,7 +152,7 @@ async def _mutated_run(
 async def _survivors(
     prepared: Prepared, made: Sequence[Mutated], proposer: Proposer, most: int | None
 ) -> tuple[Survivor, ...]:
-    """The survivors, those that count first, the first `most` of them with a line; None: all that count."""
+    """Return the survivors, counting ones first; the first `most` of these get a line (None: all of them)."""
     redactor = redactor_for(prepared.suites)
     found: list[Survivor] = []
     for one in made:
@@ -168,7 +168,7 @@ async def _survivors(
 async def _collect(
     prepared: Prepared, connections: Connections, passed: Collection[TrialName], *, judge: bool
 ) -> _Collected:
-    """The passing answers that still pass, each distinct answer to a case once."""
+    """Return the answers that passed and still pass, without duplicate answers to a case."""
     found = _Collected()
     trials = [trial for trial in prepared.plan if name_of(trial) in passed]
     found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
@@ -202,7 +202,7 @@ def _take(found: _Collected, original: Original) -> None:
 
 
 async def _original(trial: Trial, connections: Connections, *, judge: bool) -> Original | str:
-    """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
+    """Return the stored answer to a trial with its grades, or the kind of case, for notes, that is left out."""
     graders = graders_of(trial, judge=judge)
     why = why_left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
     if why is not None:
@@ -227,13 +227,13 @@ def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
 
 
 def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:
-    """The assertions that failed for no mutant of any case."""
+    """Yield the assertions that graded mutants and failed for none."""
     graded: Counter[tuple[str, str]] = Counter()
     failed: Counter[tuple[str, str]] = Counter()
     for original, one in zip(collected.originals, made, strict=True):
         suite = original.trial.suite.name
         entries = original.graders.entries
-        # no operator changes the figures of a call
+        # no operator changes the measurements of a call
         of_calls = {entry.name for entry in entries if getattr(entry.assertion, "reads", None) == "call"}
         skipped = of_calls | {entry.name for entry in entries if entry.settings.negate}
         for name, number in one.graded.items():
@@ -257,7 +257,7 @@ def _notes(found: _Collected) -> Iterator[str]:
 
 
 def _survivor(survival: Survival, line: str | None, redactor: Redactor) -> Survivor:
-    """A survivor as it is reported, with the line that would fail it; a line with a secret is left out."""
+    """Return a survivor for the report, with the line that would fail it, unless the line contains a secret."""
     trial, redact = survival.original.trial, redactor.redact
     return Survivor(
         suite=trial.suite.name,

@@ -1,4 +1,4 @@
-"""JSON answers and tool calls made worse, and all operators by name: a new one is one function and one line here."""
+"""Operators on JSON and tool calls, and all operators by name. A new operator is a function and a line in `_MADE`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agentv.model.values.values import Json
 
 
 class _Document(Struct, frozen=True):
-    """The JSON of an answer, with what stands around it."""
+    """The JSON of an answer, and the text before and after it."""
 
     before: str
     text: str
@@ -41,8 +41,8 @@ class _Field(Struct):
     """A field of the JSON of an answer, to be changed in a copy.
 
     Attributes:
-        steps: keys and places from the outermost value to it.
-        counts: its name or its value is named.
+        steps: keys and indices from the outermost value to it.
+        counts: whether the case names its name or value.
     """
 
     document: _Document
@@ -53,25 +53,25 @@ class _Field(Struct):
 
     @property
     def path(self) -> str:
-        """Its path, such as `lines[0].amount`."""
+        """Path of the field, such as `lines[0].amount`."""
         return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in self.steps).removeprefix(".")
 
     def held(self) -> tuple[dict[str, Json], str]:
-        """The object that holds it in a copy of the JSON, and its key."""
+        """Copy the JSON; return the object in the copy that contains the field, and the field's key."""
         self._copy = found = json.loads(self.document.text)
         for step in self.steps[:-1]:
             found = found[step]
         return found, str(self.steps[-1])
 
     def written(self) -> str:
-        """The answer with the copy."""
+        """Return the answer with the copy as its JSON."""
         indent = 2 if "\n" in self.document.text.strip() else None
         written = json.dumps(self._copy, ensure_ascii=False, indent=indent)
         return f"{self.document.before}{written}{self.document.after}"
 
 
 def break_json(answer: Answer) -> Iterator[Mutant]:
-    """Its last bracket is missing."""
+    """Remove the last bracket of the JSON."""
     found = _document(answer.output)
     if found is not None:
         output = f"{found.before}{found.text.rstrip()[:-1]}{found.after}"
@@ -81,7 +81,7 @@ def break_json(answer: Answer) -> Iterator[Mutant]:
 
 
 def drop_fields(answer: Answer) -> Iterator[Mutant]:
-    """A field is missing."""
+    """Remove a field."""
     for field in _ranked_fields(answer):
         holder, key = field.held()
         del holder[key]
@@ -90,7 +90,7 @@ def drop_fields(answer: Answer) -> Iterator[Mutant]:
 
 
 def retype_fields(answer: Answer) -> Iterator[Mutant]:
-    """A field has a value of another type."""
+    """Replace the value of a field by one of another type."""
     for field in _ranked_fields(answer):
         holder, key = field.held()
         new = holder[key] = _retyped(field.value)
@@ -99,7 +99,7 @@ def retype_fields(answer: Answer) -> Iterator[Mutant]:
 
 
 def _document(output: str) -> _Document | None:
-    """The object or list that is the whole answer, alone or in one fence, or None."""
+    """Return the JSON object or list that is the whole answer, alone or in a code fence, or None."""
     fenced = _fenced(output)
     before, text, after = fenced or ("", output, "")
     if not text.lstrip().startswith(("{", "[")):
@@ -119,7 +119,7 @@ def _fenced(output: str) -> tuple[str, str, str] | None:
 
 
 def _ranked_fields(answer: Answer) -> list[_Field]:
-    """Fields of the JSON, named ones first."""
+    """Return up to `MOST` fields of the JSON, named ones first."""
     document = _document(answer.output)
     if document is None:
         return []
@@ -131,7 +131,7 @@ def _ranked_fields(answer: Answer) -> list[_Field]:
 
 
 def _fields(value: Json, steps: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
-    """The fields of objects, outer ones first; of a list those of its first item."""
+    """Yield the steps and value of each field, outer ones first. Of a list, only the first item is searched."""
     if isinstance(value, dict):
         yield from (((*steps, key), one) for key, one in value.items())
         for key, one in value.items():
@@ -158,7 +158,7 @@ def _kind(value: Json) -> str:
 
 
 def _lines(path: str, value: Json) -> tuple[Line, ...]:
-    """A check of the value of the field; none for one inside a list, which `json-match` compares as a whole."""
+    """Return an assertion on a field's value; none inside a list, which `json-match` compares as a whole."""
     if "[" in path:
         return ()
     nested: Json = value
@@ -171,11 +171,11 @@ FAILURE = "the tool is unavailable"
 
 Call: TypeAlias = ToolCall | ToolCallStep
 Places: TypeAlias = list[list[Call]]
-"""For each call of the original, the calls that stand in its place."""
+"""For each call of the original, the calls that replace it."""
 
 
 def drop_calls(answer: Answer) -> Iterator[Mutant]:
-    """A call did not happen."""
+    """Remove a call."""
     for place, call in _ranked_calls(answer):
         lines = ({"trajectory:tool-used": call.name}, _sequence(answer))
         change = f"the call of '{call.name}' was dropped"
@@ -183,7 +183,7 @@ def drop_calls(answer: Answer) -> Iterator[Mutant]:
 
 
 def repeat_calls(answer: Answer) -> Iterator[Mutant]:
-    """A call happened once more."""
+    """Repeat a call."""
     calls = _calls(answer)
     for place, call in _ranked_calls(answer):
         most = sum(one.name == call.name for one in calls)
@@ -193,7 +193,7 @@ def repeat_calls(answer: Answer) -> Iterator[Mutant]:
 
 
 def reorder_calls(answer: Answer) -> Iterator[Mutant]:
-    """Two calls that follow each other changed places."""
+    """Swap two consecutive calls."""
     calls = _calls(answer)
     pairs = [(n, calls[n], calls[n + 1]) for n in range(len(calls) - 1) if calls[n].name != calls[n + 1].name]
     ranked = sorted(pairs, key=lambda pair: not (_named(answer, pair[1]) and _named(answer, pair[2])))
@@ -206,7 +206,7 @@ def reorder_calls(answer: Answer) -> Iterator[Mutant]:
 
 
 def change_arguments(answer: Answer) -> Iterator[Mutant]:
-    """An argument of a call has another value."""
+    """Change the value of an argument of a call."""
     for place, call in _ranked_calls(answer):
         named = (key for key, value in call.arguments.items() if _names_argument(answer, key, value))
         key = next(named, next(iter(call.arguments), None))
@@ -221,7 +221,7 @@ def change_arguments(answer: Answer) -> Iterator[Mutant]:
 
 
 def fail_calls(answer: Answer) -> Iterator[Mutant]:
-    """A tool reports an error. Only traces of agents show errors."""
+    """Make a call fail. Only traces of agents record errors."""
     for place, call in _ranked_calls(answer):
         if isinstance(call, ToolCallStep) and not call.failed:
             failed = replace(call, status="failed", error=FAILURE, result=None)
@@ -237,7 +237,7 @@ def _calls(answer: Answer) -> Sequence[Call]:
 
 
 def _ranked_calls(answer: Answer) -> list[tuple[int, Call]]:
-    """The calls, named ones first, each with its place."""
+    """Return up to `MOST` calls with their positions, named ones first."""
     return sorted(enumerate(_calls(answer)), key=lambda one: not _named(answer, one[1]))[:MOST]
 
 
@@ -260,7 +260,7 @@ def _other(value: Json) -> Json:
 
 
 def _sequence(answer: Answer) -> Line:
-    """All calls in their order, and no others."""
+    """Return an assertion that requires exactly the original calls, in order."""
     names: list[Json] = [call.name for call in _calls(answer)]
     return {"type": "trajectory:tool-sequence", "value": {"steps": names, "mode": "exact"}}
 
@@ -283,7 +283,7 @@ def _made(answer: Answer, change: str, places: Places, *, counts: bool, lines: t
 
 
 def _changed_messages(messages: tuple[Message, ...], places: Places) -> tuple[Message, ...]:
-    """The messages with other calls; the result of a dropped call goes with it."""
+    """Return the messages with the calls replaced, and without the results of removed calls."""
     results = sum(message.role == "tool" for message in messages)
     left, dropped, result = iter(places), {n for n, calls in enumerate(places) if not calls}, 0
     made = []
@@ -322,7 +322,7 @@ OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, tex
 
 
 def mutants_of(answer: Answer, operators: Sequence[Operator]) -> Iterator[tuple[Operator, Mutant]]:
-    """The mutants of an answer by each operator, without those that change nothing; each text once."""
+    """Yield the mutants of an answer by operator, without those that change nothing or repeat a text."""
     known: set[str] = set()
     for operator in operators:
         for mutant in operator.make(answer):

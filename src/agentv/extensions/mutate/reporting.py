@@ -1,4 +1,4 @@
-"""What `agentv mutate` found, as text for people and as JSON for programs."""
+"""The report of `agentv mutate`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Survivor(Struct, frozen=True, rename={"case": "test_id"}):
     """A worse answer that still passes.
 
     Attributes:
-        target, prompt_id, variant, sample: of the trial whose answer was made worse.
-        change: what was changed, as it follows `no check noticed that`.
-        counts: the change touches what the checks name, so that it is part of the score.
-        outvoted: names of assertions that did fail, without failing the case.
-        line: the line of YAML that fails it and passes the original, as tried; None: none was found.
+        target, prompt_id, variant, sample: identify the trial whose answer was made worse.
+        change: the change, as a clause after `no check noticed that`.
+        counts: whether it counts in the score, because the change affects something that the checks name.
+        outvoted: names of assertions that failed without failing the case.
+        line: line of YAML that was found to fail it and pass the original, or None.
     """
 
     suite: str
@@ -39,14 +39,14 @@ class Survivor(Struct, frozen=True, rename={"case": "test_id"}):
 
 
 class OperatorCount(Struct, frozen=True):
-    """What became of the mutants of one operator.
+    """Outcomes of the mutants of one operator.
 
     Attributes:
-        killed, survived: those that touch what the checks name.
-        others_killed, others_survived: those that touch nothing that is named.
-        errored, others_errored: those on which an assertion errored, so that there is no verdict; of both kinds.
-        caught: those that a run reports as errors by itself, before any check.
-        not_graded: those whose judge gave no verdict.
+        killed, survived: mutants that change something that the checks name.
+        others_killed, others_survived: mutants that change nothing that the checks name.
+        errored, others_errored: mutants of these two kinds without a verdict, because an assertion errored.
+        caught: mutants that a run reports as errors before any check.
+        not_graded: mutants on which a judge gave no verdict.
     """
 
     killed: int = 0
@@ -60,12 +60,12 @@ class OperatorCount(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """All mutants."""
+        """Number of all mutants."""
         return sum(astuple(self))
 
 
 class IdleAssertion(Struct, frozen=True):
-    """An assertion that failed for no mutant. `mutants`: how many it graded."""
+    """An assertion that failed for no mutant. `mutants`: number of mutants that it graded."""
 
     suite: str
     name: str
@@ -73,7 +73,7 @@ class IdleAssertion(Struct, frozen=True):
 
 
 class OriginalFailure(Struct, frozen=True, rename={"case": "test_id"}):
-    """A case whose original answer passed in the run and does not pass now, so that its mutants say nothing."""
+    """A case whose answer passed in the run but does not pass now, so that it cannot be mutated."""
 
     suite: str
     case: str
@@ -81,16 +81,16 @@ class OriginalFailure(Struct, frozen=True, rename={"case": "test_id"}):
 
 
 class MutationReport(Struct, frozen=True):
-    """What became of the mutants of a run.
+    """Result of `agentv mutate` for a run.
 
     Attributes:
         answers: passing answers that were made worse.
         operators: name → counts, in the order of the catalogue.
-        failing: cases that fail everything, their original too.
+        failing: cases whose original answer no longer passes.
         idle: assertions that failed for no mutant.
         judged: number of assertions left out because a model grades them.
         unjudged: number of answers left out because a judge gave no verdict on them.
-        min_score: least score that passes; None: every score passes.
+        min_score: minimum score to pass; None: every score passes.
         notes: what was left out, and why.
     """
 
@@ -108,32 +108,32 @@ class MutationReport(Struct, frozen=True):
 
     @property
     def counts(self) -> OperatorCount:
-        """The counts of all operators together."""
+        """Sum of the counts of all operators."""
         return OperatorCount(*map(sum, zip(*map(astuple, self.operators.values()), strict=True)))
 
     @property
     def counted(self) -> int:
-        """Mutants that count."""
+        """Number of mutants that count in the score."""
         return self.counts.killed + self.counts.survived
 
     @property
     def is_partial(self) -> bool:
-        """Whether mutants or answers are missing that would have been graded."""
+        """Whether mutants or answers are missing because a judge gave no verdict."""
         return bool(self.counts.not_graded or self.unjudged)
 
     @property
     def score(self) -> float | None:
-        """Share of the mutants that count that were noticed; None: no mutant counts."""
+        """Share of the counting mutants that were killed; None if no mutant counts."""
         return self.counts.killed / self.counted if self.counted else None
 
     @property
     def least_score(self) -> float | None:
-        """The score if every mutant on which an assertion errored had survived; None: there is no score."""
+        """The score if all errored mutants had survived; None if there is no score."""
         return self.counts.killed / (self.counted + self.counts.errored) if self.counted else None
 
     @property
     def status(self) -> ExitStatus:
-        """0 the score is high enough; 1 it is too low; 3 that is not known."""
+        """0 if the score is high enough, 1 if it is too low, 3 if that is unknown."""
         score, least = self.score, self.least_score
         if score is None or least is None or self.is_partial:
             return ExitStatus.ERRORED
@@ -149,7 +149,7 @@ _MOST_NAMES = 10
 
 
 def render_mutation(found: MutationReport, *, shows_all: bool) -> str:
-    """The survivors that count, what became of the mutants by operator, idle assertions, notes, and the score."""
+    """Return the report as text: survivors, outcomes by operator, idle assertions, notes and the score."""
     parts = [
         list(_headline(found)),
         list(_survivors(found, shows_all=shows_all)),
@@ -164,7 +164,7 @@ def render_mutation(found: MutationReport, *, shows_all: bool) -> str:
 
 
 def _headline(found: MutationReport) -> Iterator[str]:
-    """How many of the worse answers the checks noticed."""
+    """Yield the sentence that says how many mutants the checks missed."""
     if survived := found.counts.survived:
         yield f"Your checks missed {survived:,} of {found.counted:,} worse answers."
     elif found.counted:
@@ -196,7 +196,7 @@ def _others(found: MutationReport) -> Iterator[str]:
 
 
 def _naming(found: MutationReport) -> Callable[[Survivor], str]:
-    """What names the case of a survivor, with as much as tells its trials apart."""
+    """Return a function that names a survivor's case, with what distinguishes its trials."""
     suites, targets = ({getattr(one, name) for one in found.survivors} for name in ("suite", "target"))
 
     def name(one: Survivor) -> str:
@@ -273,7 +273,7 @@ def _closing(found: MutationReport) -> Iterator[str]:
 
 
 def mutation_json(found: MutationReport) -> str:
-    """The same as one JSON object, with all survivors."""
+    """Return the report as one JSON object, with all survivors."""
     operators: dict[str, Json] = {name: to_builtins(count) for name, count in found.operators.items()}
     return json.dumps(
         {

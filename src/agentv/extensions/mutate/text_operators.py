@@ -1,4 +1,4 @@
-"""The whole answer replaced or cut, one of its sentences dropped or negated, or one of its values changed."""
+"""Operators on text: replace or cut the whole answer, drop or negate a sentence, or change a value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOLLOWING = lazy_pattern(r"(?: \S+){0,2}")
 
 
 def drop_sentences(answer: Answer) -> Iterator[Mutant]:
-    """A sentence is gone that holds a named value; the rest stays."""
+    """Drop a sentence, preferably one that contains a named value."""
     spans = _sentences(answer.output)
     if len(spans) < 2:
         return
@@ -41,7 +41,7 @@ def drop_sentences(answer: Answer) -> Iterator[Mutant]:
 
 
 def negate_sentences(answer: Answer) -> Iterator[Mutant]:
-    """A sentence says the opposite: `not` is added after its verb, or taken away. Questions stay as they are."""
+    """Negate a sentence by adding `not` after its verb, or by removing it. Questions are skipped."""
     for start, end, _ in _ranked(answer, _sentences(answer.output)):
         sentence = answer.output[start:end]
         found = None if "?" in sentence else _opposite(sentence)
@@ -53,24 +53,24 @@ def negate_sentences(answer: Answer) -> Iterator[Mutant]:
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """Where the sentences of a text start and end; code and JSON have none."""
+    """Return the spans of the sentences in a text; none for code and JSON."""
     if text.lstrip().startswith(("{", "[", "```")):
         return []
     return [found.span() for found in _SENTENCE.finditer(text) if " " in found[0].strip()]
 
 
 def _ranked(answer: Answer, spans: list[tuple[int, int]]) -> list[tuple[int, int, bool]]:
-    """Those that state what is named first."""
+    """Return up to `MOST` spans, and whether each states something named; those that do come first."""
     found = [(start, end, answer.named.is_stated_in(answer.output[start:end])) for start, end in spans]
     return sorted(found, key=lambda one: not one[2])[:MOST]
 
 
 class _Opposite(Struct, frozen=True):
-    """A sentence turned into its opposite.
+    """The opposite of a sentence.
 
     Attributes:
-        clause: the part of the original between commas whose meaning changes.
-        before, after: the words around the change.
+        clause: clause of the original sentence whose meaning changes.
+        before, after: the changed words with their neighbors, before and after the change.
     """
 
     sentence: str
@@ -80,7 +80,7 @@ class _Opposite(Struct, frozen=True):
 
 
 def _opposite(sentence: str) -> _Opposite | None:
-    """The opposite of a sentence; None if no verb is known in it."""
+    """Return the opposite of a sentence, or None if it has no known verb."""
     found = _NEGATED.search(sentence)
     if found is not None:
         new = found["verb"] or found["can"] or ("will" if found["will"] else "")
@@ -103,7 +103,7 @@ def _with_change(sentence: str, found: re.Match[str], new: str) -> _Opposite:
 
 
 def lost_lines(answer: Answer, gone: str, output: str) -> tuple[Line, ...]:
-    """The named texts of what is gone, else its longest word that the rest lacks."""
+    """Return assertions that require text that is gone: named phrases and words, else its longest words."""
     whole = tuple({"contains": one} for one in answer.phrases if one in gone and one not in output)
     words = [one for one in re.findall(r"[\w][\w.,:/-]*\w|\w", gone) if one not in output]
     named = [one for one in words if answer.named.holds_value(one)]
@@ -120,13 +120,13 @@ VERDICT = (
 
 
 def empty(answer: Answer) -> Iterator[Mutant]:
-    """Nothing is left."""
+    """Empty the answer."""
     if answer.output.strip():
         yield _whole(answer, "the answer became empty", "")
 
 
 def cut_in_half(answer: Answer) -> Iterator[Mutant]:
-    """The second half is gone."""
+    """Remove the second half of the answer."""
     text = answer.output.rstrip()
     middle = len(text) // 2
     while 0 < middle < len(text) and not text[middle].isspace() and " " in text:
@@ -140,7 +140,7 @@ def cut_in_half(answer: Answer) -> Iterator[Mutant]:
 
 
 def swap_answer(answer: Answer) -> Iterator[Mutant]:
-    """It is the answer to another case."""
+    """Replace the answer by that of another case."""
     first = answer.drawn("swap-answer", len(answer.others) or 1)
     for other in (*answer.others[first:], *answer.others[:first]):
         if other.strip() and other.split() != answer.output.split():
@@ -149,13 +149,13 @@ def swap_answer(answer: Answer) -> Iterator[Mutant]:
 
 
 def refuse(answer: Answer) -> Iterator[Mutant]:
-    """It is a refusal. A case that wants a refusal has no such mutant."""
+    """Replace the answer by a refusal, unless the case expects one."""
     if "is-refusal" not in answer.named.types:
         yield _whole(answer, "the answer became a refusal", REFUSAL, ({"not-is-refusal": None},))
 
 
 def quote_verdict(answer: Answer) -> Iterator[Mutant]:
-    """It is only text that praises itself as a grader would."""
+    """Replace the answer by text that only imitates the passing verdict of a grader."""
     yield _whole(answer, "the answer became text that only quotes a passing verdict", VERDICT)
 
 
@@ -184,9 +184,9 @@ class _Found(Struct, frozen=True):
     """A value in an answer.
 
     Attributes:
-        text: as it stands there.
-        new: what it becomes.
-        shown: it with its neighbour, as `30 days`.
+        text: the value as written.
+        new: its replacement.
+        shown: the value with its unit, such as `30 days`.
     """
 
     text: str
@@ -195,7 +195,7 @@ class _Found(Struct, frozen=True):
 
 
 def change_numbers(answer: Answer) -> Iterator[Mutant]:
-    """A number becomes twice as large."""
+    """Double a number. One that may be an identifier is incremented."""
     taken = [one.span() for one in _DATE.finditer(answer.output)]
     found = (
         _Found(one[0], _doubled(one[0]), _with_unit(answer.output, one))
@@ -206,13 +206,13 @@ def change_numbers(answer: Answer) -> Iterator[Mutant]:
 
 
 def change_dates(answer: Answer) -> Iterator[Mutant]:
-    """A date becomes a later one."""
+    """Move a date to a later one."""
     dates = (one[0] for one in _DATE.finditer(answer.output))
     return _changed(answer, (_Found(one, _later(one), one) for one in dates))
 
 
 def change_names(answer: Answer) -> Iterator[Mutant]:
-    """A name becomes another one. Capitals at the start of a sentence are no names."""
+    """Replace a name. A capitalized word at the start of a sentence does not count as one."""
     new = _NAMES[answer.drawn("change-name", len(_NAMES))]
     dates = " ".join(_DATE.findall(answer.output))
     found = (one[0] for one in _NAME.finditer(answer.output) if one[0] not in dates and one[0] not in _MONTHS)
@@ -220,7 +220,7 @@ def change_names(answer: Answer) -> Iterator[Mutant]:
 
 
 def _changed(answer: Answer, found: Iterable[_Found]) -> Iterator[Mutant]:
-    """The mutants of distinct values, named ones first."""
+    """Yield a mutant for each distinct value, named ones first."""
     distinct: dict[str, _Found] = {}
     for one in found:
         if one.new != one.text:
@@ -238,7 +238,7 @@ def _changed(answer: Answer, found: Iterable[_Found]) -> Iterator[Mutant]:
 
 
 def _counts(answer: Answer, found: _Found) -> bool:
-    """Whether a word that goes is named."""
+    """Whether the case names a word that is replaced."""
     gone = words_of(found.text) - words_of(found.new)
     if not gone:
         return any(found.text in one for one in answer.phrases)
@@ -246,7 +246,7 @@ def _counts(answer: Answer, found: _Found) -> bool:
 
 
 def _exactly(text: str) -> str:
-    """The pattern of a value that is no part of a longer word."""
+    """Return the pattern that matches a text, but not as part of a longer word."""
     return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
@@ -261,7 +261,7 @@ def _doubled(number: str) -> str:
         places = len(plain.partition(".")[2])
         return f"{float(plain) * 2 or 1:.{places}f}"
     if len(plain) > 4 and "," not in number:
-        return str(int(plain[:18]) + 1) + plain[18:]  # it may be an identifier: the next one
+        return str(int(plain[:18]) + 1) + plain[18:]  # may be an identifier: increment it
     return f"{int(plain[:30]) * 2 or 1:{',' if ',' in number else ''}}"
 
 

@@ -1,3 +1,3 @@
-"""Trials on the machines of a Ray cluster: `--executor ray`."""
+"""Run trials on the machines of a Ray cluster: `--executor ray`."""
 
 EXECUTORS = {"ray": "agentv.extensions.ray.executor:pool_of"}

@@ -1,4 +1,4 @@
-"""The Ray executor: a cluster, joined or started, a pool with as many workers as the run can use, and its trials."""
+"""Run trials on a Ray cluster, joined or started here, with as many workers as the run can use."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.registry.fields import install_hint
 
 TRIES = 3
-"""Workers that one trial may cost."""
+"""Number of workers on which a job is tried."""
 
 
 class RayExecutor:
-    """Runs trials on a worker pool, an `agentv.engine.executor.TrialExecutor`.
+    """Runs trials on a worker pool. Implements `agentv.engine.executor.TrialExecutor`.
 
     A job whose worker is lost goes to another one, on another node if possible, with the answers received so far.
     The last attempt gets a worker of its own, so that a trial that kills its worker can be distinguished from trials
@@ -65,12 +65,12 @@ class RayExecutor:
         self._connections = connections
 
     async def run(self, trial: Trial) -> TrialResult:
-        """The result of one trial."""
+        """Return the result of one trial."""
         found = await self._result_of_job(Job("run", (trial,)))
         return found[0] if isinstance(found, tuple) else self._errored(trial, found)
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial, or its errored result."""
+        """Return the answer to a trial, or its errored result."""
         found = await self._result_of_job(Job("answer", (trial,)))
         if isinstance(found, TrialAnswer):
             context = context_of(trial, found.answer, found.measured_ms, self._connections)
@@ -78,7 +78,7 @@ class RayExecutor:
         return found[0] if isinstance(found, tuple) else self._errored(trial, found)
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
-        """The results of trials whose answers are compared by one worker."""
+        """Return the results of trials whose answers are compared by one worker."""
         trials = tuple(one.trial for one in answered)
         given = tuple(one if isinstance(one, TrialResult) else (one.answer, one.measured_ms) for one in answered)
         found = await self._result_of_job(Job("compare", trials, answered=given))
@@ -90,11 +90,11 @@ class RayExecutor:
         self._pool.interrupt()
 
     def _errored(self, trial: Trial, found: TrialAnswer | Failure) -> TrialResult:
-        assert isinstance(found, Failure)  # noqa: S101  # a worker answers what it was asked
+        assert isinstance(found, Failure)  # noqa: S101  # the outcome matches the job
         return result_of(trial, self._connections, 0.0, None, (), error=found)
 
     async def _result_of_job(self, job: Job) -> tuple[TrialResult, ...] | TrialAnswer | Failure:
-        """What a job came to."""
+        """Run a job, on up to `TRIES` workers, and return its outcome."""
         received: dict[str, TargetResponse] = {}
         lost_on: set[str] = set()
         why = ""
@@ -115,7 +115,7 @@ class RayExecutor:
     async def _on(
         self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]
     ) -> tuple[TrialResult, ...] | TrialAnswer:
-        """What a job came to on one worker; what it was answered meanwhile is kept, and noted in `received`."""
+        """Run a job on one worker and return its outcome. Answers are stored, and added to `received`."""
         try:
             async with aclosing(self._pool.messages(worker, self._shared.pack(job))) as messages:
                 async for message in messages:
@@ -130,7 +130,7 @@ class RayExecutor:
     def _take(
         self, message: WorkerMessage, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse]
     ) -> tuple[TrialResult, ...] | TrialAnswer | None:
-        """Do what a parcel asks for; what the job came to, if it says so."""
+        """Process a message; return the outcome of the job if the message contains it."""
         if isinstance(message, Received):
             received[message.call.key] = message.answer
             self._connections.store.keep(message.call, message.answer)
@@ -149,7 +149,7 @@ class RayExecutor:
         return None
 
     def _reply(self, wanted: Wanted) -> LookupReply:
-        """What is known here of a call."""
+        """Return the stored answer to a call, or the reasons not to make the call."""
         recorded = self._connections.store.stored_answer(wanted.call)
         if isinstance(recorded, TargetResponse):
             return LookupReply(recorded)
@@ -160,24 +160,24 @@ class RayExecutor:
 ADDRESS = "RAY_ADDRESS"
 
 _STORE_BYTES = 200_000_000
-"""Of the object store of a cluster that is started here: an answer is at most 10 MB."""
+"""Size of the object store of a cluster that is started here. An answer is at most 10 MB."""
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[Any]:
-    """The `ray` module, connected; let go of at the end. A program that has connected itself stays connected.
+    """Yield the `ray` module, connected to a cluster. Disconnect at the end, unless it was connected before.
 
     Args:
-        address: of a cluster; None: one that runs on this machine, else a new one for this run alone.
+        address: address of the cluster; None: one that runs on this machine, else a new one for this run alone.
 
     Raises:
         UsageError: Ray is not installed, or no cluster can be reached or started.
     """
     if find_spec("ray") is None:
         raise UsageError("--executor ray requires the package ray, which is not installed", install_hint("ray"))
-    # agentv sends nothing to anybody who was not named, and a cluster of its own does not either
+    # agentv sends nothing to hosts that the user did not name, so its cluster does not report usage
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns of what it will do one day
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise Ray warns about a future change
     import ray
 
     if ray.is_initialized():
@@ -209,13 +209,13 @@ def _connect(ray: Any, address: str | None) -> None:
         where = f"at {address}" if address else "on this machine"
         hint = f"set {ADDRESS} to use another one; `ray status` shows its state"
         raise UsageError(f"no Ray cluster {where}: {why}", hint) from error
-    with suppress(AttributeError):  # keep it from printing its daemons' logs: twenty lines for each lost machine
-        ray._private.worker._worker_logs_enabled = False  # noqa: SLF001  # there is no public way
+    with suppress(AttributeError):  # do not print the logs of Ray's daemons: twenty lines for each lost machine
+        ray._private.worker._worker_logs_enabled = False  # noqa: SLF001  # there is no public API
 
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes over SIGTERM, which ends a run in good order."""
+    """Restore the handler of SIGTERM, which Ray replaces, so that the signal still ends a run in an orderly way."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -228,11 +228,10 @@ def _own_signals() -> Iterator[None]:
 
 @asynccontextmanager
 async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
-    """Workers for a run, ended when it has.
+    """Start the workers of a run, yield a factory of its executor, and end the workers.
 
     Raises:
-        UsageError: there is no cluster, its workers lack what trials need, a target cannot be asked from there, or
-            there is a budget.
+        UsageError: there is no cluster, its workers lack files that trials need, or there is a budget.
     """
     if budget_of(prepared) != (None, None):
         hint = "--max-errors and --limit limit a run on a cluster; providers can also cap what a key spends"
@@ -251,7 +250,7 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
 
 
 def worker_config(prepared: Prepared, number: int) -> WorkerConfig:
-    """Configuration of each worker: its concurrent calls, and whether it looks answers up on the first machine.
+    """Return the configuration of each worker: its concurrent calls, and whether it asks the driver for answers.
 
     All workers together make no more concurrent calls to an endpoint than one process would.
     """

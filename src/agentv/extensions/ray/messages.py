@@ -1,8 +1,8 @@
-"""What the run and the workers of a Ray cluster send each other, and how trials and results become bytes.
+"""Messages between the driver and the workers of a Ray cluster, and the serialization of trials and results.
 
-Objects that many trials share, suites and targets, are sent to a worker once and then named by number: a suite contains
-the environment of its programs, and a worker must use one object for one suite. A result names its trial, and the
-assertions in it, by position, since both sides have those.
+Suites and targets, which many trials share, are sent to a worker once and then referenced by number: a suite contains
+the environment of its programs, and a worker must use one object per suite. A result references its trial, and the
+trial's assertions, by position, since both sides have them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WorkerConfig(Struct, frozen=True):
 
     Attributes:
         at_once: maximum number of concurrent calls to one endpoint from this worker.
-        looks: stored answers may exist, so each call is looked up on the first machine before it is made.
+        looks: stored answers may exist, so each call is looked up in the driver's store before it is made.
         no_target, no_judge: failures for calls without a stored answer, of targets, and of judges and embedders.
     """
 
@@ -46,10 +46,10 @@ class Readiness(Struct, frozen=True):
 
     Attributes:
         node: the name or address of its machine.
-        version: of the installed agentv.
+        version: version of the installed agentv.
         missing: needed files that are missing there.
         other: files with different content there.
-        node_id: the cluster's id of the machine; several may run on one host.
+        node_id: Ray's id of the node; several nodes can run on one host.
     """
 
     node: str
@@ -74,14 +74,14 @@ class Job(Struct, frozen=True):
 
 
 class Received(Struct, frozen=True):
-    """A call was answered: to be kept before anything else."""
+    """A call was answered. The driver stores the answer at once."""
 
     call: Call
     answer: TargetResponse
 
 
 class Wanted(Struct, frozen=True):
-    """Asks whether a call has an answer already. The reply carries the same number."""
+    """Asks whether there is a stored answer to a call. The reply has the same number."""
 
     number: int
     call: Call
@@ -116,13 +116,13 @@ class Results(Struct, frozen=True):
 
 
 class Unreadable(Struct, frozen=True):
-    """A worker cannot make the job out of its bytes, since a module is missing there."""
+    """A worker cannot deserialize the job, since a module is missing there."""
 
     why: str
 
 
 WorkerMessage: TypeAlias = Received | Wanted | StoppedTarget | TrialAnswer | Results | Unreadable
-"""From a worker to us."""
+"""Message from a worker to the driver."""
 
 
 Shared = Suite | TargetSpec
@@ -133,27 +133,27 @@ class NotSendableError(Exception):
 
 
 class Packed(Struct, frozen=True):
-    """Bytes, and the numbers of what must have arrived before them."""
+    """A serialized object, and the numbers of the shared objects that must arrive before it."""
 
     body: bytes
     needs: tuple[int, ...] = ()
 
 
 class SharedObjects:
-    """Suites and targets by their numbers.
+    """Suites and targets, which messages reference by number.
 
     Args:
-        workers: how many share the rate of a target.
+        workers: number of workers that share the rate limit of a target.
     """
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._things: list[Shared] = []  # alive, so that their ids stay their own
+        self._things: list[Shared] = []  # kept alive, so that their ids stay unique
         self._numbers: dict[int, int] = {}
         self._packed: dict[int, Packed] = {}
 
     def number(self, shared: Shared) -> int:
-        """The number of a suite or a target; a new one at its first sight."""
+        """Return the number of a suite or a target, assigned on first use."""
         found = self._numbers.get(id(shared))
         if found is None:
             found = self._numbers[id(shared)] = len(self._things)
@@ -161,29 +161,29 @@ class SharedObjects:
         return found
 
     def thing(self, number: int) -> Shared:
-        """The object with this number."""
+        """Return the object with this number."""
         return self._things[number]
 
     def piece(self, number: int) -> Packed:
-        """A suite or a target as bytes."""
+        """Serialize a suite or a target, without what workers do not need."""
         found = self._packed.get(number)
         if found is None:
             shared = self._things[number]
             bare: Shared = replace(shared)
-            if isinstance(shared, Suite):  # without what planning and reports alone need
+            if isinstance(shared, Suite):  # without what only planning and reports need
                 bare = replace(shared, cases=(), links={}, tally=None, files={}, generators=(), exam=None)
             elif shared.rate is not None:
-                # as one of several workers may ask it: they know nothing of each other's calls
+                # each worker gets its share of the rate, since workers do not know each other's calls
                 rates = (shared.rate.requests_per_minute, shared.rate.tokens_per_minute)
                 bare = replace(shared, rate=Rate(*(each and each / self._workers for each in rates)))
             found = self._packed[number] = self.pack(bare)
         return found
 
     def pack(self, whole: object) -> Packed:
-        """Anything as bytes, in which suites and targets are numbers.
+        """Serialize an object, in which suites and targets are replaced by numbers.
 
         Raises:
-            NotSendableError: it has none.
+            NotSendableError: it cannot be serialized.
         """
         needs: dict[int, None] = {}
 
@@ -198,7 +198,7 @@ class SharedObjects:
 
 
 def packed_results(results: Sequence[TrialResult], trials: Sequence[Trial]) -> bytes:
-    """Results as bytes; the trials are those that the job named, and its very objects."""
+    """Serialize results. `trials` must be the very objects of the job, which are recognized by identity."""
     places = {id(part): place for place, part in enumerate(_parts(trials))}
     return _pickled(tuple(results), lambda value: places.get(id(value)))
 
@@ -210,14 +210,14 @@ def unpacked_results(body: bytes, trials: Sequence[Trial]) -> tuple[TrialResult,
 
 
 def _parts(trials: Iterable[Trial]) -> Iterator[object]:
-    """What a result refers to, in an order that is the same at both ends."""
+    """Yield the objects that a result can reference, in the same order on both sides."""
     for trial in trials:
         yield trial
         yield from trial.case.all_assertions()
 
 
 def _pickled(whole: object, name: Callable[[object], int | None]) -> bytes:
-    from ray import cloudpickle  # which knows how to send functions that stand in no module
+    from ray import cloudpickle  # can serialize functions that are in no module
 
     class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # the library has no types
         def persistent_id(self, value: object) -> int | None:
@@ -241,23 +241,23 @@ class _Unpickler(pickle.Unpickler):
 
 
 def unpacked(body: bytes, find: Callable[[int], object]) -> Any:
-    """Deserialize.
+    """Deserialize a message.
 
     Args:
-        body: of a message.
-        find: by their numbers, the objects that arrived before.
+        body: the message.
+        find: returns the referenced object with a number.
     """
     return _Unpickler(io.BytesIO(body), find).load()
 
 
 LOOKED_AT = 10_000
-"""Trials whose files are looked for before the run begins; later ones of a file of a million cases name the same."""
+"""Number of trials whose files are checked before the run; later ones are assumed to need the same files."""
 
 
 def needed_files(plan: Plan) -> dict[str, str]:
-    """Path → sha256 of what the trials of a plan need."""
+    """Return path → sha256 of the files that the trials of a plan need."""
     found: dict[str, None] = {}
-    for suite in plan.suites:  # the targets that its trials may call; a case's own come with the trial
+    for suite in plan.suites:  # targets that any trial may call; `_of_trial` adds those of a case
         judges = (*suite.judges.values(), suite.judge, suite.forced_judge, suite.default_judge)
         found |= dict.fromkeys(_of_targets(*suite.targets, *judges))
     for trial in islice(plan, LOOKED_AT):
@@ -266,7 +266,7 @@ def needed_files(plan: Plan) -> dict[str, str]:
 
 
 def lacking(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Files that are missing on this machine, and files with different content."""
+    """Return the files that are missing on this machine, and those with different content."""
     here = {path: digest_of(path) for path in files}
     missing = tuple(path for path, digest in here.items() if digest is None)
     other = tuple(path for path, digest in here.items() if digest not in (None, files[path]))
@@ -274,7 +274,7 @@ def lacking(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def digest_of(path: str) -> str | None:
-    """The sha256 of a file, or None if it cannot be read."""
+    """Return the sha256 of a file, or None if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,6 @@
-"""The far end: what runs trials on a machine of a cluster, and sends home what it is reported there.
+"""Worker of a Ray cluster: runs trials, and sends answers and results to the driver, the process of the run.
 
-It writes no file and reads no journal. An answer is on its way home before it is graded.
+It writes no files and reads no journal. It sends each answer before it grades the answer.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _OF_A_PROCESS = ("CUDA_", "DYLD_", "LC_", "LD_", "PYTHON", "RAY_", "VIRTUAL_ENV"
 
 
 def is_of_a_machine(name: str) -> bool:
-    """Whether a variable belongs to the machine or the process, and not to what trials need."""
+    """Whether a variable belongs to the machine or the process, so that a worker keeps its own value."""
     return name in _OF_A_MACHINE or name.startswith(_OF_A_PROCESS)
 
 
 class _RunningJob(Struct, eq=False):
-    """Where one job is worked on.
+    """State of a running job.
 
     Attributes:
-        outbox: parcels on their way home; None: there are no more.
-        known: answers that came along with the job.
+        known: answers that were sent with the job.
+        outbox: messages for the driver; None marks their end.
     """
 
     known: Mapping[str, TargetResponse]
@@ -72,7 +72,7 @@ _CURRENT_JOB: ContextVar[_RunningJob] = ContextVar("agentv_running_job")
 
 
 class RemoteStore:
-    """The store on the first machine, an `agentv.ports.AnswerLookup`."""
+    """Proxy of the driver's store. Implements `agentv.ports.AnswerLookup`."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self.running_jobs: dict[_RunningJob, None] = {}
@@ -82,11 +82,11 @@ class RemoteStore:
         self._refused: dict[str, LookupReply] = {}
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Send an answer home."""
+        """Send an answer to the driver."""
         self._post(Received(_bare(call), answer))
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
-        """An answer that came along, else what is said at home."""
+        """Return an answer that was sent with the job, else ask the driver for one."""
         known = _CURRENT_JOB.get().known.get(call.key)
         if known is not None:
             return known
@@ -103,13 +103,13 @@ class RemoteStore:
             del self._waiting[number]
 
     def _post(self, message: WorkerMessage) -> None:
-        """Send with the job that made the call; with another one where that has ended, and others share the call."""
+        """Send a message by the job that made the call, or by a running one if it has ended: jobs can share a call."""
         own = _CURRENT_JOB.get()
         current = own if own in self.running_jobs else next(iter(self.running_jobs), own)
         current.outbox.put_nowait(message)
 
     def tell(self, number: int, reply: LookupReply, key: str) -> None:
-        """Process a reply of the first machine."""
+        """Process a reply of the driver."""
         waiting = self._waiting.get(number)
         if reply.answer is None and (reply.no_target or reply.no_judge):
             self._refused[key] = reply
@@ -117,18 +117,18 @@ class RemoteStore:
             waiting.set_result(reply.answer)
 
     def refusal(self, what: Literal["no_target", "no_judge"], call: Call) -> Failure:
-        """Failure for a target or a judge that must not be called."""
+        """Return the Failure for a call of a target or a judge that the driver refused."""
         failure: Failure = getattr(self._refused[call.key], what)
         return failure
 
 
 def _bare(call: Call) -> Call:
-    """A call without the environment: no secret travels more often than it must."""
+    """Return a call without its environment, to send secrets no more often than necessary."""
     return structs.replace(call, request=replace(call.request, env={}))
 
 
 class Worker:
-    """Runs trials concurrently, as many as it is sent. Every method runs on one event loop."""
+    """Runs all trials that it receives concurrently. All methods run on one event loop."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self._store = RemoteStore(config)
@@ -142,16 +142,16 @@ class Worker:
     async def begin(self, files: Mapping[str, str], *environment: bytes) -> Readiness:
         """Check that the files that trials need exist here.
 
-        User functions get the environment of the first machine, except for variables of the machine itself.
+        User functions get the environment of the driver, except for variables of the machine itself.
         """
-        given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # of the process that started this one
+        given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # from the driver
         os.environ.update({name: value for name, value in given.items() if not is_of_a_machine(name)})
         ray = sys.modules.get("ray")
         node_id = str(ray.get_runtime_context().get_node_id()) if ray is not None and ray.is_initialized() else ""
         return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=node_id)
 
     async def take(self, number: int, *chunks: bytes) -> str | None:
-        """Receive a suite or a target; returns why it cannot be deserialized."""
+        """Receive a suite or a target; return the error if it cannot be deserialized."""
         found = self._unpacked(b"".join(chunks))
         if isinstance(found, Failure):
             return found.message
@@ -159,11 +159,11 @@ class Worker:
         return None
 
     def _unpacked(self, body: bytes) -> Any:
-        """What the bytes stand for; a Failure where a module is missing here, or is another one."""
+        """Deserialize a message; return a Failure if a module is missing here or differs."""
         return attempt(lambda packed: unpacked(packed, self._things.__getitem__), body, "worker-unfit", "the message")
 
     async def run(self, body: bytes) -> AsyncIterator[bytes]:
-        """Run a job; yields each message, and the result last."""
+        """Run a job. Yield each message, and the result last."""
         job = self._unpacked(body)
         if isinstance(job, Failure):
             yield pickle.dumps(Unreadable(job.message))
@@ -180,15 +180,15 @@ class Worker:
             self._store.running_jobs.pop(running, None)
 
     async def tell(self, number: int, reply: bytes, key: str) -> None:
-        """The reply to a `Wanted`."""
-        self._store.tell(number, pickle.loads(reply), key)  # noqa: S301  # of the process that started this one
+        """Receive the reply to a `Wanted`."""
+        self._store.tell(number, pickle.loads(reply), key)  # noqa: S301  # from the driver
 
     async def interrupt(self) -> None:
         """Make no further attempts."""
         self._trials.interrupt()
 
     async def close(self) -> None:
-        """Let go of connections, processes and threads."""
+        """Close connections, and end processes and threads."""
         await self._connections.close()
         kill_all()
 
@@ -198,7 +198,7 @@ class Worker:
             outcome = await self._outcome(job)
             for message in self._stopped_targets():
                 running.outbox.put_nowait(message)
-            self._store.running_jobs.pop(running, None)  # nothing may come behind the last parcel
+            self._store.running_jobs.pop(running, None)  # no message may follow the outcome
             running.outbox.put_nowait(outcome)
         finally:
             running.outbox.put_nowait(None)
@@ -220,7 +220,7 @@ class Worker:
         ]
 
     def _stopped_targets(self) -> list[StoppedTarget]:
-        """Targets that have stopped, and were not reported yet."""
+        """Return messages about targets that have stopped and were not reported yet."""
         stops = self._connections.throttle.stops
         specs = ((number, one) for number, one in self._things.items() if isinstance(one, TargetSpec))
         found = ((number, stops.of(spec).failure) for number, spec in specs if number not in self._stopped)

@@ -1,4 +1,4 @@
-"""The workers of a cluster: started, given what they need, replaced where one is lost."""
+"""Pool of the workers of a cluster: starts them, sends them what jobs need, and replaces lost ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ START_S = 60.0
 """Seconds that a worker gets to start."""
 
 CLOSE_S = 3.0
-"""Seconds that all of them get to let go of what they hold."""
+"""Seconds that all workers together get to close."""
 
 AT_ONCE = 10_000
-"""Calls that one worker takes at once; how many trials there are is decided at home."""
+"""Maximum number of concurrent method calls of a worker. The driver limits the number of trials."""
 
 CHUNK = 64_000
-"""Bytes that Ray sends along with a call. What is larger it puts into its store, which may write it to a disk."""
+"""Bytes per argument of a call. Ray puts larger arguments into its object store, which may write them to disk."""
 
 
 class WorkerLostError(Exception):
@@ -36,17 +36,17 @@ class NoWorkersError(Exception):
 
 
 class UnfitError(Exception):
-    """A worker cannot do a job, and no other one could: a module is missing there."""
+    """A job cannot run on any worker, because a module is missing there."""
 
 
 class WorkerHandle(Struct, eq=False):
     """One worker.
 
     Attributes:
-        actor: its handle.
-        busy: number of its running jobs.
-        lost: it gets no further jobs.
-        has: number of a suite or target → None after it arrived, or why it could not be deserialized.
+        actor: Ray's handle.
+        busy: number of running jobs.
+        lost: whether it was lost; it gets no more jobs.
+        has: number of a suite or target → task that sends it, with the error if it could not be deserialized.
     """
 
     actor: Any
@@ -57,14 +57,14 @@ class WorkerHandle(Struct, eq=False):
 
 
 class WorkerPool:
-    """All workers of a run.
+    """The workers of a run.
 
     Args:
-        ray: the module, connected.
-        config: sent to each worker.
+        ray: the `ray` module, connected to a cluster.
+        config: configuration that is sent to each worker.
         shared: objects that trials share.
-        files: path → sha256 of what trials need; a worker without them is not used.
-        environment: of this process, for user functions; it is sent to workers in memory.
+        files: path → sha256 of files that trials need; a worker without them is not used.
+        environment: environment of this process, for user functions; it is sent to workers in memory.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class WorkerPool:
         self._closed = False
 
     async def open(self, number: int) -> None:
-        """Start so many workers, and wait until each works or has failed to.
+        """Start a number of workers, and wait until each has started or failed.
 
         Raises:
-            UsageError: none works, or one lacks a file that trials need.
+            UsageError: none started, or one has another version of agentv or lacks a file that trials need.
         """
         for _ in range(number):
             self._recruit()
@@ -110,7 +110,7 @@ class WorkerPool:
                 worker.actor.interrupt.remote()
 
     async def _free(self, avoided: Collection[str]) -> WorkerHandle:
-        """The worker with the least to do."""
+        """Return the least busy worker, on a node that is not avoided if possible. Wait if none has started yet."""
         while True:
             there = [worker for worker in self._workers if _fits(worker.readiness)]
             if there:
@@ -121,16 +121,16 @@ class WorkerPool:
 
     @asynccontextmanager
     async def worker(self, avoided: Collection[str], *, alone: bool) -> AsyncIterator[WorkerHandle]:
-        """The worker for a job.
+        """Yield the worker for a job.
 
         Args:
-            avoided: nodes whose workers are taken only where there are no others.
-            alone: other workers did not live through it, so it gets one of its own, if one starts.
+            avoided: ids of nodes whose workers are used only if there are no others.
+            alone: start a worker for this job alone, if possible, since the job was lost with other workers.
 
         Raises:
             NoWorkersError: all workers are lost and cannot be replaced.
         """
-        worker = await self._started(cpus=0) if alone else None  # it need not wait until the others leave it a place
+        worker = await self._started(cpus=0) if alone else None  # without waiting for a free CPU
         if worker is not None and not _fits(worker.readiness):
             self._end(worker.actor)
             worker = None
@@ -145,7 +145,7 @@ class WorkerPool:
             self._end(worker.actor)
 
     async def messages(self, worker: WorkerHandle, packed: Packed) -> AsyncGenerator[WorkerMessage, None]:
-        """Messages of a worker during a job.
+        """Run a job on a worker, and yield the worker's messages.
 
         Raises:
             WorkerLostError: the worker died or became unreachable.
@@ -155,9 +155,9 @@ class WorkerPool:
         try:
             await self._supply(worker, packed.needs)
             async for reference in worker.actor.run.options(num_returns="streaming").remote(packed.body):
-                yield pickle.loads(await reference)  # noqa: S301  # of a process that this one started
+                yield pickle.loads(await reference)  # noqa: S301  # from our worker
         except self._ray.exceptions.RayTaskError:
-            raise  # a bug of ours, and no loss
+            raise  # a bug in agentv, not a lost worker
         except self._ray.exceptions.RayError as error:
             self._replace_lost(worker)
             raise WorkerLostError(_first_line(error)) from error
@@ -169,19 +169,19 @@ class WorkerPool:
         worker.actor.tell.remote(number, pickle.dumps(reply), key)
 
     async def close(self) -> None:
-        """End all workers, in good order where they let themselves be ended so."""
+        """Close all workers; kill those that do not close in time."""
         self._closed = True
         for task in self._coming:
             task.cancel()
         closing = [worker.actor.close.remote() for worker in self._workers]
-        with suppress(TimeoutError):  # one that does not end by itself is ended
+        with suppress(TimeoutError):  # kill those that have not closed
             async with asyncio.timeout(CLOSE_S):
                 await asyncio.gather(*closing, return_exceptions=True)
-        for actor in tuple(self._actors):  # ending one takes it out
+        for actor in tuple(self._actors):  # `_end` removes it from the list
             self._end(actor)
 
     async def _supply(self, worker: WorkerHandle, numbers: Sequence[int]) -> None:
-        """Have a worker take what a job needs, each once, and what that needs before it."""
+        """Send a worker the shared objects that a job needs, each once, after those that they need themselves."""
         for number in numbers:
             if number not in worker.has:
                 worker.has[number] = asyncio.create_task(self._given(worker, number))
@@ -196,11 +196,11 @@ class WorkerPool:
         return problem
 
     def _replace_lost(self, worker: WorkerHandle) -> None:
-        """A worker is lost: another one comes in its place."""
+        """Mark a worker as lost and start another in its place."""
         if worker.lost or self._closed:
             return
         worker.lost = True
-        self._end(worker.actor)  # it may live, and only be out of reach: nobody listens to it any more
+        self._end(worker.actor)  # it may be alive but unreachable; its messages are no longer read
         if worker in self._workers:
             self._workers.remove(worker)
             self._recruit()
@@ -218,7 +218,7 @@ class WorkerPool:
                 self._errors.append(str(_unfit(worker.readiness, 1, 1)))
 
     async def _started(self, *, cpus: int) -> WorkerHandle | None:
-        """A new worker; None where it does not come up, which is noted."""
+        """Start a worker; return None if it fails to start, and record the error."""
         from agentv.extensions.ray.worker import Worker
 
         options = {"num_cpus": cpus, "scheduling_strategy": "SPREAD", "max_concurrency": AT_ONCE}
@@ -236,7 +236,7 @@ class WorkerPool:
         return None
 
     def _end(self, actor: Any) -> None:
-        with suppress(Exception):  # it is gone already, or its cluster is
+        with suppress(Exception):  # the actor or the cluster may be gone
             self._ray.kill(actor)
         if actor in self._actors:
             self._actors.remove(actor)
@@ -251,7 +251,7 @@ def _fits(readiness: Readiness) -> bool:
 
 
 def _unfit(found: Readiness, number: int, of: int) -> UsageError:
-    """Why a worker cannot be used, and what to do about it."""
+    """Return the error that says why a worker cannot be used, and what to do about it."""
     who = f"the worker on {found.node}" + (f", as {number - 1} more of {of}," if number > 1 else "")
     if found.version != __version__:
         hint = "install the same versions on each machine"

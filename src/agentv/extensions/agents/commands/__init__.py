@@ -1,4 +1,4 @@
-"""Commands about the work of agents (prepare it, grade it, check cases, traces, sessions), and options of `eval`."""
+"""Commands for the work of agents (`prepare`, `grade`, `check`, `trace`, `import`), and options of `agentv eval`."""
 
 from __future__ import annotations
 

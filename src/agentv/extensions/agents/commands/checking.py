@@ -1,7 +1,7 @@
-"""`agentv check`: whether cases tell good work from none (AGENTS.md section 8).
+"""`agentv check`: check that cases can distinguish good work from no work (AGENTS.md section 8).
 
-Each case is graded twice for an agent that does nothing, and twice for its solution. Nothing may pass, the solution
-must, two grades of one work must agree, and hidden files must be out of reach.
+Each case is graded twice for an agent that does nothing, and twice for its solution. The former must fail, the latter
+must pass, both grades of the same work must agree, and hidden files must be unreadable.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidd
 
 
 class CaseProblem(Struct, frozen=True):
-    """Why a case is no sound test.
+    """A reason why a case is not a sound test.
 
     Attributes:
-        case: its id.
-        variant: with which it was tried; None: the suite has none.
-        detail: the checks, files or grades that show it.
+        case: id of the case.
+        variant: variant that it was tried with, or None.
+        detail: checks, files or grades as evidence.
     """
 
     suite: str
@@ -45,18 +45,18 @@ class CaseProblem(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The case, with its variant."""
+        """The id of the case, with its variant."""
         return self.case if self.variant is None else f"{self.case} ({self.variant})"
 
 
 class CheckReport(Struct, frozen=True):
-    """What became of a check.
+    """Result of `agentv check`.
 
     Attributes:
-        cases: distinct cases that were checked.
-        solved: those of them whose solution was tried.
-        without_solution: names of the cases that have none, where solutions were asked for.
-        interrupted: Ctrl-C ended it early.
+        cases: number of distinct cases.
+        solved: number of cases whose solution was tried.
+        without_solution: ids of the cases without a solution; empty unless solutions were requested.
+        interrupted: whether Ctrl-C ended the check early.
     """
 
     cases: int
@@ -69,12 +69,12 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def sound(self) -> int:
-        """Cases without a problem."""
+        """Number of cases without a problem."""
         return self.cases - len({(one.suite, one.case) for one in self.problems})
 
     @property
     def status(self) -> ExitStatus:
-        """0 all cases are sound; 1 some are not; 3 some could not be checked."""
+        """0 if all cases are sound, 1 if some are not, 3 if some could not be graded; 130 after Ctrl-C."""
         if self.interrupted:
             return ExitStatus.INTERRUPTED
         if any(one.problem == "not-graded" for one in self.problems):
@@ -86,15 +86,15 @@ _SAMPLES = 2
 
 
 _Results = Mapping[tuple[str, str, str | None], Sequence[TrialResult]]
-"""The results of one substitute, by case and variant."""
+"""Suite, case and variant → results of one substitute."""
 
 
 def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
-    """Check the cases that the settings choose.
+    """Check the cases that the settings select.
 
     Args:
-        settings: as for a run; its targets are not asked.
-        oracle: try the solutions too.
+        settings: as for a run; targets are not called.
+        oracle: also try the solutions.
 
     Raises:
         LoadError, UsageError: as for a run.
@@ -129,18 +129,18 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
 
 
 def _is_solvable(case: Case) -> bool:
-    """Whether it is known what passes: a solution, or, where no files are graded, a reference answer."""
+    """Whether a case has a solution, or has a reference answer and no workspace."""
     return case.solution is not None or (case.workspace is None and bool(case.expected_output))
 
 
 def _prepared(settings: EvalSettings, name: str, act: Act) -> Prepared:
-    """The cases with a substitute. They run even where a case that they depend on does not pass."""
+    """Plan the cases with a substitute as target. Dependencies between cases are ignored."""
     return prepare(replace(settings, targets=(), given_target=substitute(name, act), independent=True))
 
 
 def _run(prepared: Prepared, only: Container[CaseKey]) -> tuple[_Results, bool]:
-    """The results of the trials of some cases, and whether Ctrl-C ended it early; nothing of the run is kept."""
-    if not any(suite.links for suite in prepared.suites):  # others may wait for those left out
+    """Run the trials of some cases; return their results and whether Ctrl-C ended the run. No results are stored."""
+    if not any(suite.links for suite in prepared.suites):  # otherwise, a trial may depend on one that was left out
         chosen = frozenset(trial.key for trial in prepared.plan if (trial.suite.name, trial.case.id) in only)
         prepared = structs.replace(prepared, chosen=chosen)
     results = defaultdict[tuple[str, str, str | None], list[TrialResult]](list)
@@ -157,7 +157,7 @@ def _run(prepared: Prepared, only: Container[CaseKey]) -> tuple[_Results, bool]:
 
 
 def _shown_by(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
-    """What a substitute shows: a case must fail each time for one that does nothing, and pass each time if solved."""
+    """Yield the problems that results show: they must all fail for no work, and all pass for the solution."""
     for case, results in found.items():
         errored = next((one.error for one in results if one.status == "errored"), None)
         passed = [one.status == "passed" for one in results]
@@ -173,7 +173,7 @@ def _shown_by(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
 
 
 def _differing(case: tuple[str, str, str | None], results: Sequence[TrialResult], whose: str) -> Iterator[CaseProblem]:
-    """Grades of the same work that differ."""
+    """Yield a problem if grades of the same work differ."""
     if len({(one.status, one.score) for one in results}) == 1:
         return
     moved = []
@@ -185,6 +185,6 @@ def _differing(case: tuple[str, str, str | None], results: Sequence[TrialResult]
 
 
 def _failed(result: TrialResult) -> tuple[str, ...]:
-    """The checks of a result that failed, with their evidence."""
+    """Return the failed checks of a result, with their evidence."""
     checks = (check for score in result.scores for check in score.grade.checks if not check.passed)
     return tuple(f"{one.text}: {one.evidence}" if one.evidence else one.text for one in checks)

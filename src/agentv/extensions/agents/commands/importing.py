@@ -1,4 +1,4 @@
-"""`agentv import`: sessions that others recorded, as rows that the `replay` target grades without running anything."""
+"""`agentv import`: convert recorded sessions to rows, which the `replay` target grades without running an agent."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from agentv.model.values.trace_summary import Spent, messages_of, summary_of_tra
 
 @dataclass(frozen=True, slots=True)
 class ImportedSession:
-    """One session of a file, and the id that its row gets."""
+    """A session of a file, and the id of its row."""
 
     test_id: str
     trace: Trace
     file: str
 
     def row(self) -> str:
-        """The row, as one line of JSON. What looks like the key of a well-known service is masked."""
+        """Return the row as one line of JSON. Text that looks like the API key of a well-known service is masked."""
         trace = self.trace
         said = [message.text for message in messages_of(trace) if message.role == "assistant" and message.text]
         summary = summary_of_trace(trace, Spent())
@@ -53,15 +53,15 @@ class ImportedSession:
 
 
 def import_files(form: str, files: Sequence[str], test_id: str | None = None) -> list[ImportedSession]:
-    """The sessions in files of one format.
+    """Read the sessions in files of one format.
 
     Args:
         form: a key of `FORMATS` or `PROGRAMS`.
-        files: paths.
-        test_id: of the one session that there is; None: named by the case that it is of, its file, or its own id.
+        files: paths of the files.
+        test_id: id of the row, for a single session; None: the case in its metadata, its own id, or the file name.
 
     Raises:
-        UsageError: a file cannot be read, has nothing of that format, or two sessions have one id.
+        UsageError: a file cannot be read or has another format, or two sessions have the same id.
     """
     found = [session for file in files for session in _sessions(form, Path(file))]
     if test_id is not None:
@@ -79,7 +79,7 @@ def import_files(form: str, files: Sequence[str], test_id: str | None = None) ->
 
 
 def _sessions(form: str, path: Path) -> list[ImportedSession]:
-    """The sessions of a file, each named by its case, its file, or itself."""
+    """Return the sessions of a file, each named by its case, its own id, or the file."""
     traces = _traces(form, path)
     stem = path.name.partition(".")[0] or path.name
     found = []
@@ -92,10 +92,10 @@ def _sessions(form: str, path: Path) -> list[ImportedSession]:
 
 
 def _traces(form: str, path: Path) -> list[Trace]:
-    """The traces of a file.
+    """Return the traces in a file.
 
     Raises:
-        UsageError: it cannot be read, or has none of that form; the hint names the form that it has.
+        UsageError: it cannot be read, or has another format; the hint names that format.
     """
     if path.is_dir():
         raise UsageError(f"cannot read {path}: it is a directory")
@@ -115,11 +115,11 @@ def _read(form: str, path: Path) -> list[Trace] | Failure:
     found = resolve_name(FORMATS[form])(path.read_bytes()) if form in FORMATS else read_session(form, path)
     if not isinstance(found, Trace):
         return found
-    return [structs.replace(found, native=b"") if form in PROGRAMS else found]  # which may be large
+    return [structs.replace(found, native=b"") if form in PROGRAMS else found]  # the native record may be large
 
 
 def _beside(path: Path) -> str | None:
-    """The file that was meant by a name that nothing has."""
+    """Return a hint with the file that was probably meant by a name that does not exist."""
     from agentv.authoring.source.nearest import did_you_mean
 
     try:
@@ -130,7 +130,7 @@ def _beside(path: Path) -> str | None:
 
 
 def read_trajectories(data: bytes) -> list[Trace] | Failure:
-    """The trajectory of a file, or one in each of its lines."""
+    """Read a file with one trajectory, or with one in each line."""
     from agentv.extensions.agents.traces.atif import read_atif, trace_of_trajectory
 
     whole = read_atif(data)
@@ -150,7 +150,7 @@ FORMATS = {
     "otlp": f"{_TRACES}.otlp:read_otlp",
     "atif": f"{__name__}:read_trajectories",
 }
-"""Format → what reads the sessions in a file of it."""
+"""Format → function that reads the sessions in a file's content."""
 
 
 _LONGEST_PROJECT = 40
@@ -164,8 +164,8 @@ _LONGEST_PROJECT = 40
 @click.option("--list", "listed", is_flag=True, help="List the sessions of the program, newest first.")
 @click.option(
     "--sessions-dir",
-    "--projects-dir",  # as AgentV calls it for claude
-    "--session-state-dir",  # and for copilot
+    "--projects-dir",  # AgentV's name for claude
+    "--session-state-dir",  # AgentV's name for copilot
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="Where the sessions lie. Default: where the program keeps them.",

@@ -1,4 +1,4 @@
-"""`agentv prepare` and `agentv grade`: a person or another program does the work, and agentv grades it."""
+"""`agentv prepare` and `agentv grade`: grade work that a person or another program does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORKSPACE = "workspace"
 _VERSION = 1
 
 TARGET = "prepared"
-"""The name of the target in the results of prepared work."""
+"""Name of the target in the results of prepared work."""
 
 
 class PreparationError(AgentvError):
@@ -41,7 +41,7 @@ class PreparedCase:
     """A case that was prepared.
 
     Attributes:
-        directory: with the prompt, the manifest and the workspace.
+        directory: directory with the prompt, the manifest and the workspace.
         has_workspace: whether the case has one.
     """
 
@@ -51,16 +51,16 @@ class PreparedCase:
 
 
 def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase:
-    """Make the workspace of a case in a directory, with the prompt of the case.
+    """Write the prompt and the workspace of a case to a directory.
 
     Args:
-        settings: the eval file, and the variant where there are several.
-        test_id: of the case.
-        out: directory to make; it must not exist, or be empty.
+        settings: the eval file, and the variant if there are several.
+        test_id: id of the case.
+        out: directory to create; it must not exist or must be empty.
 
     Raises:
-        LoadError, UsageError: as for a run; or the case is not the only one.
-        PreparationError: the workspace cannot be made.
+        LoadError, UsageError: as for a run, or `test_id` does not select exactly one trial.
+        PreparationError: the workspace cannot be created.
     """
     directory = Path(out)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -92,14 +92,14 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
 def work_to_grade(
     settings: EvalSettings, prepared: str, test_id: str, response: str | None = None, trace_path: str | None = None
 ) -> EvalSettings:
-    """The settings of a run that grades prepared work.
+    """Return the settings of a run that grades prepared work.
 
     Args:
         settings: the eval file.
-        prepared: directory that `agentv prepare` made.
-        test_id: of its case.
-        response: path of a file with the answer; None: the last message of the trace, if there is one.
-        trace_path: of a trace.json.
+        prepared: directory that `agentv prepare` created.
+        test_id: id of its case.
+        response: path of a file with the answer; None: the last message of the trace, if any.
+        trace_path: path of a `trace.json`.
 
     Raises:
         LoadError: the eval file is wrong.
@@ -130,16 +130,18 @@ def work_to_grade(
 
 
 def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:
-    target = structs.replace(substitute(TARGET, work.act), allow_empty=True)  # checks of a missing answer are errored
+    target = structs.replace(
+        substitute(TARGET, work.act), allow_empty=True
+    )  # assertions on a missing answer are errored
     settings = replace(settings, filter=test_id, targets=(), given_target=target, independent=True)
     return replace(settings, repeat=1, until=None, cache=False)
 
 
 def _only(prepared: Prepared, test_id: str) -> Trial:
-    """The one trial of a plan.
+    """Return the only trial of a plan.
 
     Raises:
-        UsageError: there are several.
+        UsageError: there is not exactly one.
     """
     trials = list(prepared.plan)
     if len(trials) == 1:
@@ -155,7 +157,7 @@ def _only(prepared: Prepared, test_id: str) -> Trial:
 
 
 async def _write_workspace(trial: Trial, spec: WorkspaceSpec, place: str) -> Failure | None:
-    """Make the workspace as for a trial, and copy it; why it failed. Its hooks after the trial do not run."""
+    """Create the workspace as for a trial, and copy it. The `after_each` hooks do not run."""
     from agentv.app.wiring import WorkspaceSettings
     from agentv.extensions.agents.workspaces.placing import copy_directory
     from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
@@ -185,7 +187,7 @@ def _manifest(directory: Path) -> dict[str, Any]:
 
 
 def _response(path: str | None, trace: Trace | None) -> str | None:
-    """The answer: of a file, else the last message of the agent in the trace, or None."""
+    """Return the answer: the content of a file, else the agent's last message in the trace, or None."""
     if path is not None:
         try:
             return Path(path).read_text(encoding="utf-8")

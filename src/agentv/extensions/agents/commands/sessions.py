@@ -1,4 +1,4 @@
-"""Sessions that coding agents keep in their HOME: where they lie, which there are, and what belongs to each."""
+"""Find and read the sessions that coding agents store in HOME."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class SessionProgram:
     """Where a program keeps its sessions.
 
     Attributes:
-        variable: of the environment, which names the directory in place of the one in HOME.
-        directory: in HOME.
-        inside: path from there to the sessions.
-        patterns: of the files.
+        variable: environment variable with a directory that replaces the one in HOME; "" if the program has none.
+        directory: path of its directory, relative to HOME.
+        inside: path from that directory to the sessions.
+        patterns: globs of the session files.
     """
 
     variable: str
@@ -48,7 +48,7 @@ class SessionProgram:
     patterns: tuple[str, ...]
 
     def root(self, override: Path | None) -> Path:
-        """The directory of the sessions."""
+        """Return the directory of the sessions."""
         if override is not None:
             return override
         named = os.environ.get(self.variable, "")
@@ -66,11 +66,12 @@ PROGRAMS: Mapping[str, SessionProgram] = {
 
 @dataclass(frozen=True, slots=True)
 class FoundSession:
-    """A session in the program's directory.
+    """A session in a program's directory.
 
     Attributes:
-        trace: what it holds; a Failure where it cannot be read.
-        begun: when it began, local time; None where unknown.
+        identity: session id.
+        trace: its trace, or a Failure if it cannot be read.
+        begun: start in local time, or None if unknown.
     """
 
     identity: str
@@ -80,23 +81,24 @@ class FoundSession:
 
     @property
     def project(self) -> str:
-        """The directory that it ran in."""
+        """Directory that the session ran in; empty if unknown."""
         said = self.trace.metadata.get("project") if isinstance(self.trace, Trace) else None
         return said if isinstance(said, str) else ""
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """What the user said."""
+        """Messages of the user."""
         steps = self.trace.steps if isinstance(self.trace, Trace) else ()
         said = (step for step in steps if isinstance(step, MessageStep) and step.role == "user" and step.parent is None)
         return tuple(step.text for step in said)
 
 
 def read_session(program: str, path: Path) -> Trace | Failure:
-    """The trace of the session in a file, with those of its sub-agents beside it.
+    """Return the trace of the session in a file, including its sub-agents, whose files are beside it.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: a file cannot be read.
+        UsageError: a file is too large.
     """
     from agentv.extensions.agents.traces.sessions.recorder import SessionFile
 
@@ -110,7 +112,7 @@ def read_session(program: str, path: Path) -> Trace | Failure:
 
 
 def list_sessions(program: str, directory: Path | None = None) -> Iterator[FoundSession]:
-    """The sessions of a program, newest first, each read when it is asked for."""
+    """Yield the sessions of a program, newest first. Each is read when it is yielded."""
     for path in _paths(program, directory):
         try:
             trace = read_session(program, path)
@@ -121,15 +123,15 @@ def list_sessions(program: str, directory: Path | None = None) -> Iterator[Found
 
 
 def find_session(program: str, identity: str, directory: Path | None = None) -> Path:
-    """The file of a session.
+    """Return the file of a session.
 
     Args:
-        program: whose session it is.
-        identity: its id, the beginning of one, or `latest`.
-        directory: where the sessions lie, in place of the program's own directory.
+        program: key of `PROGRAMS`.
+        identity: session id, a prefix of one, or `latest`.
+        directory: directory of the sessions, if not the program's own.
 
     Raises:
-        UsageError: no session or several match; the hint names the nearest.
+        UsageError: no session or several sessions match; the hint names the closest match.
     """
     from agentv.authoring.source.nearest import did_you_mean
 
@@ -156,7 +158,7 @@ def find_session(program: str, identity: str, directory: Path | None = None) -> 
 
 
 def _paths(program: str, directory: Path | None) -> list[Path]:
-    """The files of sessions, newest first; those of sub-agents are not among them."""
+    """Return the session files, newest first, without those of sub-agents."""
     about = PROGRAMS[program]
     root = about.root(directory)
     found: dict[Path, float] = {}
@@ -176,13 +178,13 @@ def _first_line(path: Path) -> bytes:
 
 
 def _identity_by_name(path: Path) -> str:
-    """The id in a file's name (`SESSION`, `rollout-TIME-SESSION`, `TIME_SESSION`), of its directory, or within it."""
+    """Return the id in a file's name (`SESSION`, `rollout-TIME-SESSION`, `TIME_SESSION`), directory or content."""
     if path.name == "events.jsonl":
         return path.parent.name
     stem = path.name.partition(".")[0]
     if stem.startswith("rollout-"):
         return stem[-36:]
-    if stem.startswith("session-"):  # it ends with the first letters of the id only
+    if stem.startswith("session-"):  # the name ends with only the first letters of the id
         beginning = b""
         with suppress(OSError), path.open("rb") as file:
             beginning = file.read(_FIRST_LINE)
@@ -201,7 +203,7 @@ def _begun(trace: Trace | Failure, path: Path) -> datetime | None:
 
 
 def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:
-    """The files of the sub-agents of a session."""
+    """Yield the files of a session's sub-agents."""
     if program == "claude":
         folder = path.with_suffix("") / "subagents"
         yield from folder.rglob("*.jsonl")

@@ -1,4 +1,4 @@
-"""The trace of each trial of a stored run, by its artifact or its row: measured, and exported as OTLP and ATIF."""
+"""The traces of a stored run's trials: read from artifacts or rows, measured, and exported as OTLP and ATIF."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from agentv.store.files.whole_file import check_place, write_whole
 
 @dataclass(frozen=True, slots=True)
 class TracedTrial:
-    """A row of a run, with the trace of its trial or why it cannot be read."""
+    """A row of a run, and the trace of its trial or the Failure of reading it."""
 
     row: Mapping[str, Any]
     trace: Trace | Failure
 
     @property
     def case(self) -> str:
-        """The id of its case."""
+        """The id of the trial's case."""
         return str(self.row.get("test_id"))
 
     @property
     def name(self) -> str:
-        """The case, with all that tells it from the other trials of the run."""
+        """The case and what distinguishes the trial from the others of the run: target, variant, prompt and sample."""
         row = self.row
         parts = [f"on {row.get('target')}"] + [f"{row[key]}" for key in ("variant", "prompt_id") if row.get(key)]
         sample = f", sample {row['sample']}" if row.get("sample") not in (None, 1) or row.get("repeat") else ""
@@ -50,7 +50,7 @@ class TracedTrial:
 
 
 def traced_trials(run: StoredRun) -> Iterator[TracedTrial]:
-    """The trials of a run with their traces, in the order in which they ended."""
+    """Return the trials of a run with their traces, in the order in which they ended."""
     return (TracedTrial(row, trace_of_row(run.path, row)) for row in _rows(run))
 
 
@@ -61,15 +61,15 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 
 
 def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | None]) -> list[TracedTrial]:
-    """The trials of one case.
+    """Return the trials of one case.
 
     Args:
         run: the run.
         case: id of the case.
-        chosen: key of a row → what it must say; None: anything.
+        chosen: key of a row → required value; None for any.
 
     Raises:
-        UsageError: the run has no such case, or none of its trials is chosen.
+        UsageError: the run has no such case, or none of its trials matches.
     """
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
@@ -89,15 +89,14 @@ def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | N
 
 
 def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
-    """The trace of the trial of a row.
+    """Return the trace of a row's trial. Without a trace file, it consists of the row's messages and usage.
 
     Args:
-        directory: of the run, which `trace_path` counts from.
-        row: of `index.jsonl`.
+        directory: directory of the run, to which `trace_path` is relative.
+        row: a row of `index.jsonl`.
     """
     named = row.get("trace_path")
     if not isinstance(named, str) or not named:
-        # What a row says of a trial without a trace: its messages, and what they took.
         from msgspec.structs import replace
 
         from agentv.extensions.agents.traces.messages import trace_of_messages
@@ -120,7 +119,7 @@ MEASURES = ("score", "duration_ms", "cost_usd", "tokens", "tool_calls")
 
 
 def figures_of(trials: Iterable[TracedTrial]) -> RunFigures:
-    """The figures of trials. What a trial does not say is left out of that measure, and is no zero."""
+    """Return the figures of trials. A measure that a trial does not report is left out, not counted as zero."""
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
     number, partial = 0, 0
     unread: list[str] = []
@@ -164,21 +163,21 @@ PROTOBUF = frozenset({".pb", ".binpb"})
 
 
 def export_otlp(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
-    """Write the traces of a run, or of some of its trials, as OTLP; a line for each file, then for what was left out.
+    """Write the traces of a run as OTLP. Yield a line for each file, then one for each trial without a trace.
 
     Args:
-        run: of the traces.
-        files: to write: `.json`, or `.pb` for protobuf.
+        run: the run, or a selection of its trials.
+        files: paths to write: `.json`, or `.pb` for protobuf.
 
     Raises:
-        UsageError: there is no trace; a file has another suffix; a library is missing.
-        StoreError: the system refuses.
+        UsageError: no trial has a trace, a file has another suffix, or a library is missing.
+        StoreError: a file cannot be written.
     """
     return _exported(run, files, ("otlp", (".json", *sorted(PROTOBUF))), partial(_write_otlp, run))
 
 
 def export_atif(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
-    """As `export_otlp`, as trajectories of ATIF: `.jsonl` has one a line, `.json` a single one."""
+    """Like `export_otlp`, but write trajectories in ATIF: `.jsonl` has one per line, `.json` exactly one."""
     return _exported(run, files, ("atif", (".json", ".jsonl")), _write_atif)
 
 
@@ -253,7 +252,7 @@ def _origin(run: StoredRun, trial: TracedTrial) -> TraceOrigin:
 
 
 def _began(trial: TracedTrial) -> datetime | None:
-    """When a trial began: its row says when it ended, and how long it took."""
+    """Return when a trial began, from the end and the duration in its row."""
     said, took = trial.row.get("timestamp"), trial.row.get("duration_ms")
     try:
         ended = datetime.fromisoformat(str(said))

@@ -1,4 +1,4 @@
-"""Substitutes for an agent: one that does nothing, one that applies the solution, one whose work is in a directory."""
+"""Substitutes for an agent: they do nothing, apply the solution, or copy work that was done elsewhere."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from agentv.user_code.excerpts import tail
 from agentv.user_code.processes import run_program
 
 CaseKey: TypeAlias = tuple[str, str]
-"""The name of a suite, and the id of a case in it."""
+"""Name of a suite, and id of a case in it."""
 
 Act = Callable[[TargetRequest], Awaitable[TargetResponse | Failure]]
 
 NOTHING_DONE = "Done."
-"""The answer of an agent that did nothing, and says otherwise."""
+"""Answer of a substitute that did nothing, but claims to have."""
 
 _TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Substitute(ProviderSettings):
-    """Does something in place of an agent."""
+    """Settings and target of a substitute for an agent."""
 
     act: Act
 
@@ -43,37 +43,37 @@ class Substitute(ProviderSettings):
     confined: ClassVar[bool] = True
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """Itself, which needs nothing."""
+        """Return the substitute itself, which needs no connection."""
         del spec, executor
         return self
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
-        """What it does."""
+        """Act in place of the agent."""
         return self.act(request)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there are no resources to release."""
 
 
 def substitute(name: str, act: Act) -> TargetSpec:
-    """A target that does something in place of an agent."""
+    """Return a target that calls a function in place of an agent."""
     return TargetSpec(name, "python", Substitute(act), public={"provider": "python", "function": name})
 
 
 @dataclass(frozen=True, slots=True)
 class NoAgent:
-    """An agent that does nothing with its tools, and tries to read what is hidden from it.
+    """An agent that only connects to its tools and tries to read the hidden files.
 
     Attributes:
         hidden: case → absolute paths of its hidden files.
-        readable: case → those of them that it could read.
+        readable: case → the hidden files that it could read.
     """
 
     hidden: dict[CaseKey, tuple[str, ...]]
     readable: dict[CaseKey, tuple[str, ...]]
 
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Say that all is done."""
+        """Answer "Done." without doing anything."""
         paths = self.hidden.get(key_of(request), ())
         if paths and request.sandbox is not None:
             found = [path for path in paths if not await _run(WorkspaceCommand(argv=("test", "-r", path)), request)]
@@ -84,18 +84,18 @@ class NoAgent:
 
 @dataclass(frozen=True, slots=True)
 class SolutionAgent:
-    """An agent that applies the solution of each case, and gives its reference answer.
+    """An agent that applies the solution of each case and returns its reference answer.
 
     Attributes:
         solutions: case → its solution.
-        answers: case → its reference answer, where it has one.
+        answers: case → its reference answer, if it has one.
     """
 
     solutions: Mapping[CaseKey, Solution]
     answers: Mapping[CaseKey, str]
 
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Apply the patch, copy the files, run the commands, call the tools."""
+        """Apply the patch, copy the files, run the commands, and call the tools of the solution."""
         solution = self.solutions.get(key_of(request), Solution())
         if replace(solution, calls=()) != Solution() and request.workspace_path is None:
             return Failure("no-workspace", "the case has a 'solution' and no workspace to apply it to")
@@ -105,12 +105,12 @@ class SolutionAgent:
 
 @dataclass(frozen=True, slots=True)
 class PreparedWork:
-    """An agent whose work was done elsewhere, in a prepared directory.
+    """A substitute whose work was done beforehand, in a prepared directory.
 
     Attributes:
         workspace: absolute path of the directory with the work.
-        response: the answer; without one, assertions on it are errored.
-        trace: of the work; None: nothing is known of it.
+        response: the answer; if None, assertions on the answer are errored.
+        trace: trace of the work, if known.
     """
 
     workspace: str
@@ -118,7 +118,7 @@ class PreparedWork:
     trace: Trace | None
 
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Make the workspace what the directory is."""
+        """Replace the content of the workspace by that of the directory."""
         if request.workspace_path is not None:
             from agentv.extensions.agents.workspaces.placing import copy_directory, remove_content
 
@@ -130,17 +130,17 @@ class PreparedWork:
 
 
 def _answered(text: str) -> TargetResponse:
-    """An answer with its trace: no tool was called."""
+    """Return an answer with a trace without tool calls."""
     return TargetResponse(text, trace=Trace((MessageStep("assistant", text),), source="substitute"))
 
 
 def key_of(request: TargetRequest) -> CaseKey:
-    """The case that a request belongs to."""
+    """Return the case that a request belongs to."""
     return request.suite.partition("\0")[0], request.case_id
 
 
 async def _called(calls: Sequence[ToolUse], request: TargetRequest) -> Failure | None:
-    """Connect to the scripted tools as an agent does, and make these calls; why one of them failed."""
+    """Connect to the scripted tools as an agent does, and make calls until one fails."""
     if not request.mcp_servers:
         return None
     from mcp import ClientSession, StdioServerParameters
@@ -180,7 +180,7 @@ async def _applied(solution: Solution, request: TargetRequest) -> Failure | None
 
 
 async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes = b"") -> Failure | None:
-    """Run a command of the solution as the agent would; why it failed."""
+    """Run a command of the solution in the agent's sandbox."""
     words = ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv
     place = os.path.join(request.workspace_path or "", command.cwd)  # noqa: PTH118  # as text
     argv = words if request.sandbox is None else request.sandbox.argv(words, place)

@@ -1,4 +1,4 @@
-"""`agentv trace …`: what agents did in a stored run, as a tree of steps and in figures."""
+"""`agentv trace …`: show the steps of agents in a stored run as a tree, and their statistics."""
 
 from __future__ import annotations
 
@@ -109,18 +109,18 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
 
 
 LONGEST = 200
-"""Characters of one text that are shown where not all is asked for."""
+"""Characters of a text that are shown without `--full`."""
 
 MOST_STEPS = 500
-"""Steps that are shown where not all are asked for."""
+"""Steps that are shown without `--full`."""
 
 DEEPEST = 20
-"""Levels of sub-agents that are indented."""
+"""Maximum indentation of sub-agents, in levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """How a trace is shown: columns of the terminal, whether to paint, and whether every text is shown to its end."""
+    """How a trace is shown: width in columns, whether to use color, and whether to show everything in full."""
 
     width: int
     color: bool = False
@@ -128,12 +128,12 @@ class TraceOptions:
 
 
 def render_trace(name: str, trace: Trace, options: TraceOptions) -> str:
-    """The trace of one trial.
+    """Return the trace of one trial as text.
 
     Args:
-        name: of the trial.
-        trace: hostile text in it is escaped.
-        options: how it is shown.
+        name: name of the trial.
+        trace: its trace; control characters in it are escaped.
+        options: how to show it.
     """
     lines = [paint(one_line(name, LONGEST), "bold", color=options.color)]
     lines.append(one_line(", ".join(_facts(trace)), 2 * LONGEST))
@@ -167,11 +167,11 @@ def _facts(trace: Trace) -> Iterator[str]:
 
 
 _Row = tuple[tuple[str, str, str], str, str | None]
-"""A step on its way into columns: when it began, how long it took, what it used; its text, and its style."""
+"""The columns of a step (start, duration, usage), its text, and its style."""
 
 
 def _row(step: Step, depth: int, options: TraceOptions, *, counted: bool) -> _Row:
-    """One step. `counted`: the gateway counted the model calls; what the agent says of them is only a report."""
+    """Return the row of a step. `counted`: the gateway counted the model calls, so the agent only reports its own."""
     started = "" if step.started_ms is None else f"+{duration(step.started_ms)}"
     indent = TAB * depth
     if isinstance(step, MessageStep):
@@ -219,7 +219,7 @@ def _shown(text: str, options: TraceOptions) -> str:
 
 
 def _lines(rows: Sequence[_Row], options: TraceOptions) -> Iterator[str]:
-    """The rows as columns; columns that no row fills are left out."""
+    """Align the rows in columns, and leave out columns that are empty in all rows."""
     filled = [at for at in range(3) if any(facts[at] for facts, *_ in rows)]
     if not options.full:
         cells: list[list[Cell]] = [
@@ -237,7 +237,7 @@ _TITLES = {"score": "score", "duration_ms": "time", "cost_usd": "cost", "tokens"
 
 
 def render_figures(figures: RunFigures, width: int, *, color: bool = False) -> str:
-    """A table: a row for each measure; `n` is the number of trials that report it."""
+    """Return a table with a row for each measure, where `n` is the number of trials that report it."""
     head: list[Cell] = [(title, "dim") for title in ("", "n", "mean", *(f"P{percent}" for percent in PERCENTILES))]
     rows = [head]
     for name, title in _TITLES.items():
@@ -262,7 +262,7 @@ def _value(name: str, value: float) -> str:
 
 
 def figures_json(figures: RunFigures) -> str:
-    """The figures as JSON."""
+    """Return the figures as JSON."""
     measures: dict[str, Json] = {}
     for name, found in figures.measures.items():
         if found is None:

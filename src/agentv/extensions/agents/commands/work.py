@@ -1,4 +1,4 @@
-"""`agentv prepare`, `grade` and `check`: cases without the agents that they are for."""
+"""`agentv prepare`, `grade` and `check`: commands that use cases without calling an agent."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _MOST_NAMES = 20
 
 
 def render_check(found: CheckReport) -> str:
-    """The problems by suite, then a line with what was checked."""
+    """Return the problems, then a line with what was checked."""
     lines = [*map(one_line, found.notes), *_problems(found.problems)]
     names = found.without_solution
     if names:
@@ -139,7 +139,7 @@ def _problems(problems: Sequence[CaseProblem]) -> Iterator[str]:
 
 
 def check_json(found: CheckReport) -> str:
-    """The same as one JSON object."""
+    """Return the report as one JSON object."""
     problems = [
         {
             "suite": one.suite,
