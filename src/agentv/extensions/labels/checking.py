@@ -172,7 +172,7 @@ def check_judges(named: str, assertion: str | None = None, store: LabelStore | N
     if not labels:
         places = ", ".join(store.places(suites))
         raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", f"label answers: agentv label {named}")
-    return _checked(answers, labels, run.run_id)
+    return _check_all(answers, labels, run.run_id)
 
 
 def check_labels(labels: Sequence[Label], assertion: str | None, missing: NoLabelsError) -> JudgeCheck:
@@ -184,7 +184,7 @@ def check_labels(labels: Sequence[Label], assertion: str | None, missing: NoLabe
     labels = [one for one in labels if assertion in (None, one.assertion)]
     if not labels:
         raise missing
-    return _checked(labelled_answers(labels), labels, None)
+    return _check_all(labelled_answers(labels), labels, None)
 
 
 def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
@@ -214,12 +214,12 @@ def judge_of(label: Label) -> JudgeKey:
     return label.assertion, label.model, label.prompt_sha256
 
 
-def _checked(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
+def _check_all(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
     counting = list(latest(labels).values())
     checked = []
     for judge, found in grouped(answers, lambda one: one.judge).items():
         runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
-        checked.append(_judge(found, counting, runs))
+        checked.append(_check_judge(found, counting, runs))
     return JudgeCheck(run, tuple(checked))
 
 
@@ -240,7 +240,7 @@ def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequenc
     return found
 
 
-def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Collection[str]) -> CheckedJudge:
+def _check_judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Collection[str]) -> CheckedJudge:
     """Check the judge of one assertion.
 
     Args:
@@ -291,7 +291,7 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
         answers[0].name,
         counts,
         ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
-        judge_rate=_rate(judged),
+        judge_rate=_judge_pass_rate(judged),
         people=None if agreement is None else PeopleAgreement(len(shared), agreement),
         disagreements=tuple(sorted(disagreements, key=lambda one: one.kind, reverse=True)),
     )
@@ -343,7 +343,7 @@ def judged_answer(answer: CheckedAnswer, labels: Mapping[VerdictKey, Mapping[str
     return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
 
 
-def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
+def _judge_pass_rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
     """Return the judge's own pass rate over trials, with an interval that ignores the judge's errors."""
     sums: dict[Hashable, tuple[int, int]] = {}
     for place, one in enumerate(judged):

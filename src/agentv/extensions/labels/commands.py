@@ -79,7 +79,7 @@ def command(
     run = named or last_complete_run(project_with(RESULTS))
     export_to, import_from = files["export_to"], files["import_from"]
     if rate:
-        return _rated(run, _person(by))
+        return _rate_in_terminal(run, _person(by))
     if export_to is not None and import_from is not None:
         raise UsageError("--export and --import conflict", "use one of them")
     if import_from is not None:
@@ -101,10 +101,10 @@ def command(
         written = plural(len(session.distinct), "answer")
         click.echo(f"{written} written to {export_to}; fill in 'label', then use --import", err=True)
         return ExitStatus.PASSED
-    return _in_terminal(session, run)
+    return _label_in_terminal(session, run)
 
 
-def _rated(run: str, person: str) -> int:
+def _rate_in_terminal(run: str, person: str) -> int:
     context = click.get_current_context()
     for name in ("assertion", "sample", "seed", "export_to", "import_from"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -132,7 +132,7 @@ def _check_terminal(what: str, hint: str) -> None:
         raise UsageError(f"{what} needs a terminal", hint)
 
 
-def _in_terminal(session: LabellingSession, run: str) -> int:
+def _label_in_terminal(session: LabellingSession, run: str) -> int:
     elsewhere = f"to label elsewhere: agentv label {run} --export labels.csv, then --import labels.csv"
     _check_terminal("labelling", elsewhere)
     from agentv.extensions.labels.screen import label_all

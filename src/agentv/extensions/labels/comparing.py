@@ -162,7 +162,7 @@ class GradedByJudge(Struct, frozen=True):
         return failed <= MOST_ERRORS * len(self.votes)
 
 
-def _of_assertion(
+def _compare_on_assertion(
     labelled: LabelledAnswers,
     asked: Iterable[tuple[LoadedJudge, Votes]],
     stored: FoundAnswers,
@@ -297,7 +297,7 @@ def compare_judges(request: CompareRequest, report: Report = lambda *_: None) ->
     labelled = labelled_answers(run, request.run, request.assertion)
     prepared, judges = loaded_judges(run, named, request.budget_usd)
     with stored_answers(run, prepared, judge=True) as answers:
-        return asyncio.run(_compared(run, request, (prepared, judges, labelled), answers, report))
+        return asyncio.run(_compare(run, request, (prepared, judges, labelled), answers, report))
 
 
 def loaded_judges(
@@ -319,7 +319,7 @@ def loaded_judges(
     return next(iter(by_name.values())), found
 
 
-async def _compared(
+async def _compare(
     run: StoredRun,
     request: CompareRequest,
     given: tuple[Prepared, list[LoadedJudge], list[LabelledAnswers]],
@@ -337,16 +337,16 @@ async def _compared(
         rubrics = [one.rubric for one in stored.found.values()]
         for judge in judges:
             check_prompts(judge.named, rubrics)
-        votes = await _asked(judges, stored, caller, workers_of(prepared), report)
+        votes = await _get_votes(judges, stored, caller, workers_of(prepared), report)
     made = [verdict for of_judge in votes for of_answer in of_judge.values() for verdict in of_answer]
     redact = redactor_for(prepared.suites).redact
     asked = list(zip(judges, votes, strict=True))
-    found = tuple(_of_assertion(one, asked, stored, request.margin, redact) for one in labelled)
+    found = tuple(_compare_on_assertion(one, asked, stored, request.margin, redact) for one in labelled)
     spent_usd = known_sum(one.cost_usd for one in made if one.new_calls)
     return JudgeComparison(run.run_id, request.margin, sum(one.new_calls for one in made), spent_usd, found)
 
 
-async def _asked(
+async def _get_votes(
     judges: Sequence[LoadedJudge], stored: FoundAnswers, caller: JudgeCaller, workers: int, report: Report
 ) -> list[Votes]:
     """Get the votes of each judge. All judges grade one answer before the next one is started.

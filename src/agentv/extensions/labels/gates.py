@@ -55,14 +55,14 @@ def gate_results(suites: Iterable[Suite], run: GradedRun) -> tuple[GateResult, .
     for suite in suites:
         trials = [trial for trial in run.trials if trial.part[0] == suite.name]
         if suite.judge_minimums is not None:
-            results.append(_judges(suite.name, suite.judge_minimums, trials, run))
+            results.append(_judges_gate(suite.name, suite.judge_minimums, trials, run))
         if suite.run.gate is not None:
             required = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
-            results.append(_corrected(suite.name, required, trials, run))
+            results.append(_corrected_rate_gate(suite.name, required, trials, run))
     return tuple(dict.fromkeys(results))
 
 
-def _corrected(suite: str, required: float, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
+def _corrected_rate_gate(suite: str, required: float, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
     """Check that the corrected rate of each target, prompt and variant reaches the required one."""
     if run.problem is not None:
         return GateResult("corrected", suite, passed=False, why=run.problem)
@@ -87,7 +87,7 @@ def _part_prefix(part: Part, parts: Iterable[Part]) -> str:
     return f"with {', '.join(names)}: " if names else ""
 
 
-def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
+def _judges_gate(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
     """Check that each judge of a suite reaches the required agreement with people."""
     if run.problem is not None:
         return GateResult("judge", suite, passed=False, why=run.problem)
@@ -129,22 +129,22 @@ class CheckedMinimums(Struct, frozen=True):
         """Check a judge on all its answers, and on those of each assertion with enough labels."""
         by_assertion = grouped(answers, lambda one: one.judge)
         name = f"the judge '{answers[0].name}'"
-        whole = _checked(name, _known(answers, labels), minimums)
+        whole = _check_minimums(name, _label_evidence(answers, labels), minimums)
         if whole.refusal is not None:
             return whole
         for (assertion, *_), own in by_assertion.items() if len(by_assertion) > 1 else ():
-            single = _checked(f"{name} by '{assertion}'", _known(own, labels), minimums)
+            single = _check_minimums(f"{name} by '{assertion}'", _label_evidence(own, labels), minimums)
             if single.refusal is not None and not single.unknown:
                 return single
         lacking = unlabelled(answers, labels)
         return whole if lacking is None else cls("", f"no label counts for {lacking} of {name}", unknown=True)
 
 
-_Known = tuple[JudgeCounts | None, int, str | None]
+_LabelEvidence = tuple[JudgeCounts | None, int, str | None]
 """Counts of a judge, the number of labelled answers, and the verdict of the judge that has no labels, if any."""
 
 
-def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
+def _label_evidence(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _LabelEvidence:
     """Return the counts by labels of the run's answers, or else by labels of other runs."""
     part, number = labelled_part(distinct(answers), labels)
     counts = part.calibration or (judge_counts(part.answers) if number else None)
@@ -163,7 +163,7 @@ def _unlabelled_verdict(counts: JudgeCounts | None, *, elsewhere: bool) -> str |
     return "fails" if not counts.of_failed.total and (elsewhere or counts.verdicts.failed) else None
 
 
-def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimums:
+def _check_minimums(name: str, known: _LabelEvidence, minimums: JudgeMinimums) -> CheckedMinimums:
     counts, number, missing = known
     if counts is None or not number:
         return CheckedMinimums("", f"no label counts for {name}", unknown=True)

@@ -212,7 +212,7 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
     found, reasons = [], Counter[str]()
     for judge, answers in grouped(graded, lambda one: one.judge).items():
         labels, left_out = _counted_labels(judge[0], answers, known)
-        made = _of_judge(judge, answers, (labels, left_out), run.run_id)
+        made = _answers_of_judge(judge, answers, (labels, left_out), run.run_id)
         if made is not None:
             found.append(made)
         reasons.update(left_out)
@@ -241,7 +241,7 @@ def _counted_labels(
     return found, left_out
 
 
-def _of_judge(
+def _answers_of_judge(
     judge: JudgeKey, answers: Sequence[GradedAnswer], found: tuple[_Labels, Mapping[str, int]], run: str
 ) -> LabelledAnswers | None:
     every, left_out = found

@@ -82,7 +82,7 @@ def ratings_of_run(run: Path, store: LabelStore) -> dict[Answer, list[Label]]:
         StoreError: its rows, or the ratings, cannot be read.
     """
     suites = {str(one.get("name")) for one in objects_in(read_document(run / RUN).get("suites"))}
-    found = grouped((one for one in _latest(store.ratings(suites)) if one.verdict != "unsure" or one.note), _of)
+    found = grouped((one for one in _latest(store.ratings(suites)) if one.verdict != "unsure" or one.note), _answer_of)
     if not found:
         return {}
     rated = {b'{"test_id":%b,"suite":%b' % (as_in_rows(case), as_in_rows(suite)) for suite, case, _ in found}
@@ -111,7 +111,9 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
     """
     suite, case, output_sha256 = answer
     own = [
-        one for one in _latest(store.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)
+        one
+        for one in _latest(store.ratings([suite]))
+        if _answer_of(one) == answer and one.person_key == person_key(person)
     ]
     time = max([now(), *(one.time for one in own)])  # an earlier rating may come from a machine whose clock is ahead
     verdict, comment = said
@@ -169,11 +171,11 @@ def open_ratings(named: str, person: str) -> RatingSession:
     return RatingSession(run.run_id, store, person, answers, dict(ratings_of_run(run.path, store)))
 
 
-def _of(rating: Label) -> Answer:
+def _answer_of(rating: Label) -> Answer:
     return rating.suite, rating.case, rating.output_sha256
 
 
 def _latest(ratings: Iterable[Label]) -> Iterable[Label]:
     """Return each person's latest rating of each answer, by time: git or a server may have reordered the lines."""
     by_time = sorted(ratings, key=lambda one: one.time)
-    return {(_of(one), one.person_key): one for one in by_time}.values()
+    return {(_answer_of(one), one.person_key): one for one in by_time}.values()

@@ -56,10 +56,10 @@ def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
     if found.answers < FEW:
         yield f"warning: only {plural(found.answers, 'labelled answer')}; the intervals say how little that shows"
     yield ""
-    yield from aligned([("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), *map(_figures, usable)])
+    yield from aligned([("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), *map(_accuracy_row, usable)])
     yield ""
     heading = ("judge", "per 1,000 verdicts", "latency", "accuracy against the best", "p", "")
-    yield from aligned([heading, *(_against(one, best) for one in usable)])
+    yield from aligned([heading, *(_comparison_row(one, best) for one in usable)])
 
 
 def _errors(one: ComparedJudge) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
         yield f"inconclusive for '{_name(one.name)}': {why}"
 
 
-def _figures(one: ComparedJudge) -> tuple[str, ...]:
+def _accuracy_row(one: ComparedJudge) -> tuple[str, ...]:
     accuracy = one.accuracy
     assert accuracy is not None  # noqa: S101  # callers pass only judges that were measured
     shares = (
@@ -104,7 +104,7 @@ def _figures(one: ComparedJudge) -> tuple[str, ...]:
     return (_name(one.name), *shares, shown)
 
 
-def _against(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
+def _comparison_row(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
     begin = (_name(one.name), _cost(one.cost_usd), _NONE if one.latency_ms is None else duration(one.latency_ms))
     found = one.difference
     if one is best:
@@ -185,7 +185,7 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
     if not found.matrix.total:
         yield from _without_labels(found, run)
         return
-    yield from _certainty(found, run)
+    yield from _warnings(found, run)
     yield ""
     line = f"pass rate {percent(found.judge_rate[0])} by the judge"
     if found.corrected is not None:
@@ -237,7 +237,7 @@ def _headline(found: CheckedJudge) -> str:
     return f"This judge agreed with {who} on {agreed} of {plural(matrix.total, 'answer')}."
 
 
-def _certainty(found: CheckedJudge, run: str | None) -> Iterator[str]:
+def _warnings(found: CheckedJudge, run: str | None) -> Iterator[str]:
     """Yield warnings about few labels, and about a verdict of the judge that no labelled answer has."""
     matrix = found.matrix
     if not matrix.total:
@@ -329,7 +329,7 @@ def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
 
 def _judge_json(found: CheckedJudge, run: str | None) -> dict[str, object]:
     by_judge, interval = found.judge_rate
-    lines = [*_notes(found), *_certainty(found, run)]
+    lines = [*_notes(found), *_warnings(found, run)]
     if not found.matrix.total:
         lines += list(_without_labels(found, run))[:-1]
     elif found.accuracy is None:

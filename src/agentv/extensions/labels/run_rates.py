@@ -187,7 +187,7 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
     labelled = [place for place in counting if place in graded]
     problem: str | None = None
     decided_by: CheckedAnswer | None = None
-    if any(_asks(result.scores[place]) for place in counting if place not in graded):
+    if any(_involves_judge(result.scores[place]) for place in counting if place not in graded):
         problem = NESTED
     elif labelled and result.turns:
         problem = TURNS
@@ -211,7 +211,7 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
     )
 
 
-def _asks(score: Score) -> bool:
+def _involves_judge(score: Score) -> bool:
     """Whether a judge takes part in the grade, or may: a nested set does not list its assertions."""
     details = score.grade.details
     scores = details.get("scores")
@@ -316,7 +316,7 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
     part, number = labelled_part(found, labels)
     lacks = unlabelled(found, labels) is not None or not (number or part.calibration)
     drawn = None if lacks else run_rate_draws(RunParts([part], always_judged=True))
-    return rate if drawn is None else replace(rate, corrected=_rate(by_judge, drawn, number, [part]))
+    return rate if drawn is None else replace(rate, corrected=_corrected_rate(by_judge, drawn, number, [part]))
 
 
 def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate | str:
@@ -353,7 +353,7 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate |
     if draws is None:
         return NOT_BETTER
     by_judge = fsum(weight for one, weight in weighted if one.passed) / fsum(weights)
-    return _rate(by_judge, draws, number, parts)
+    return _corrected_rate(by_judge, draws, number, parts)
 
 
 def labelled_part(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgedPart, int]:
@@ -380,6 +380,6 @@ def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | Non
     return unlabelled_part(found, of_run or elsewhere)
 
 
-def _rate(by_judge: float, draws: Draws, number: int, parts: Sequence[JudgedPart]) -> CorrectedRate:
+def _corrected_rate(by_judge: float, draws: Draws, number: int, parts: Sequence[JudgedPart]) -> CorrectedRate:
     found, transferred = estimated(draws), any(one.calibration for one in parts)
     return CorrectedRate(by_judge, found.value, found.interval, number, transferred)

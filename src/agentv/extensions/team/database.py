@@ -169,20 +169,20 @@ class SqliteDatabase:
         with as_store_error("make", self._path.parent):
             make_private(self._path.parent)
         with self._errors():
-            self._open = self._connected()  # an open connection keeps the write-ahead log
+            self._open = self._connect()  # an open connection keeps the write-ahead log
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """See `Database`."""
-        return self._begun("BEGIN IMMEDIATE")
+        return self._begin("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """See `Database`."""
-        return self._begun("BEGIN")
+        return self._begin("BEGIN")
 
     @contextmanager
-    def _begun(self, begin: str) -> Iterator[Transaction]:
+    def _begin(self, begin: str) -> Iterator[Transaction]:
         with self._errors():
-            connection = self._connected()
+            connection = self._connect()
             try:
                 connection.execute(begin)
                 yield Transaction(connection)
@@ -194,7 +194,7 @@ class SqliteDatabase:
         """See `Database`."""
         self._open.close()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if not self._path.exists():
             self._path.touch(mode=0o600)
         connection = sqlite3.connect(self._path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False)

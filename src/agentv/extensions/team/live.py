@@ -125,13 +125,13 @@ class LivePush:
 
     def _work(self, path: Path) -> None:
         try:
-            failure = attempt(self._pushes, path, "internal-error", "the push")
+            failure = attempt(self._push_until_done, path, "internal-error", "the push")
             if isinstance(failure, Failure):
                 self._fail(failure.message)
         finally:
             self._done.set()
 
-    def _pushes(self, path: Path) -> None:
+    def _push_until_done(self, path: Path) -> None:
         """Push new data until the run has ended and the server has all of it, or a retry cannot help."""
         from agentv.extensions.team.connection import Connection  # deferred: the HTTP client is slow to import
         from agentv.extensions.team.pushing import RunPush, redactor_of

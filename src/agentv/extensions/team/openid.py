@@ -217,7 +217,7 @@ class OpenIdProvider:
         else:  # HTTP Basic, with both values form-encoded (RFC 6749)
             auth = (quote_plus(self._client_id), quote_plus(self._secret))
         address = metadata.token_endpoint
-        status, answer = await self._sent("POST", address, data=form, auth=auth)
+        status, answer = await self._request("POST", address, data=form, auth=auth)
         if status in (400, 401, 403):
             reported: Any = None  # an OAuth error code, such as `invalid_grant`
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
@@ -257,9 +257,9 @@ class OpenIdProvider:
         return claims
 
     async def _get(self, address: str, into: Any, headers: Mapping[str, str] | None = None) -> Any:
-        return _decoded(address, *await self._sent("GET", address, headers=headers), into)
+        return _decoded(address, *await self._request("GET", address, headers=headers), into)
 
-    async def _sent(self, method: str, address: str, **given: Any) -> tuple[int, bytes]:
+    async def _request(self, method: str, address: str, **given: Any) -> tuple[int, bytes]:
         try:
             response = await self._client.request(method, address, **given)
         except (httpx.HTTPError, httpx.InvalidURL) as error:

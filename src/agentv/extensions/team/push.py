@@ -70,7 +70,7 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     try:
         with Connection(found, sleep=wait_for_server) as connection:
             redactor = redactor_of(os.environ, found.token)
-            status = _pushed(paths, connection, redactor)
+            status = _push_runs(paths, connection, redactor)
             if labels_directory(project_with(RESULTS)).is_dir():
                 added = push_labels(project_with(RESULTS), connection, redactor)
                 if added:
@@ -81,7 +81,7 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     return status
 
 
-def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
+def _push_runs(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
     """Push runs and report each; continue with the others if a run cannot be pushed."""
     from rich.console import Console
     from rich.progress import Progress
@@ -184,11 +184,11 @@ def pushing(
 
     settings = prepared.settings
     remote = remote_of(directory_of(prepared.suites), settings.process_env, settings.env_file)
-    return None if remote is None else partial(_pushing, remote, quiet=quiet)
+    return None if remote is None else partial(_push_in_background, remote, quiet=quiet)
 
 
 @contextmanager
-def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]:
+def _push_in_background(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]:
     from agentv.extensions.team.live import LivePush
     from agentv.extensions.team.remote import is_exposed
 

@@ -331,7 +331,7 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
     """Keep the copies of runs up to date during the block; close the database at its end."""
     ended = Event()
     replica = Replica(state.database, data)
-    thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
+    thread = Thread(target=_keep_copying, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
     thread.start()
     try:
         yield replica
@@ -342,7 +342,7 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
         replica.close()
 
 
-def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
+def _keep_copying(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
     reported, compared_at = "", 0.0
     while not ended.wait(_CHECK_S):
         try:

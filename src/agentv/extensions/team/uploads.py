@@ -58,7 +58,7 @@ class Uploads:
     def state(self, name: RunName) -> UploadState:
         """Return the server's state of a run; the default state if it has nothing."""
         with self._database.reading() as transaction:
-            run = _stored(transaction, name)
+            run = _find_run(transaction, name)
             if run is None:
                 return UploadState()
             digest = sha256()  # of all rows, read in parts
@@ -214,7 +214,7 @@ class Uploads:
         """Open a transaction that changes one run; other uploads of the run wait for it."""
         with self._database.transaction() as transaction:
             transaction.lock(f"run {name.project}/{name.run}")
-            yield transaction, _stored(transaction, name)
+            yield transaction, _find_run(transaction, name)
 
     @contextmanager
     def _changing_begun(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun]]:
@@ -237,7 +237,7 @@ class _StoredRun(Struct, frozen=True):
     replaced: bytes | None = None
 
 
-def _stored(transaction: Transaction, name: RunName) -> _StoredRun | None:
+def _find_run(transaction: Transaction, name: RunName) -> _StoredRun | None:
     query = f"SELECT {', '.join(_StoredRun.__struct_fields__)} FROM runs WHERE project = :project AND name = :run"  # noqa: S608  # names of columns
     found = transaction.rows(query, project=name.project, run=name.run)
     return _StoredRun(*found[0]) if found else None
