@@ -45,6 +45,8 @@ def _exit_at_once(*_: object) -> None:
 
 def _run(arguments: list[str]) -> None:
     """Run a command, then end any processes that it leaves running."""
+    if sys.stderr is None:  # closed, as by `2>&-`; this takes its descriptor, so that no file of the run does
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     if arguments[:1] == ["lsp"]:  # it runs no user code itself, and its output must reach the editor unbuffered
         from agentv.cli.main import run
 

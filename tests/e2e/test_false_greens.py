@@ -7,11 +7,13 @@ judged.
 import json
 import os
 import re
+import subprocess
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from e2e.command import AGENTV
 from needs import needs
 
 FOUR_GOOD = "contains: h\n      - contains: e\n      - contains: l\n      - contains: o"
@@ -107,6 +109,14 @@ def errored(project, *words):
     rows = project.rows()
     assert all(row["error"]["code"] for row in rows if row["error"])
     return len(rows), [row["eval_path"] for row in rows if (row["status"], row["score"]) != ("errored", None)]
+
+
+def test_a_closed_stderr_changes_nothing(project):
+    project.write("a.eval.yaml", "target: echo\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
+    command = [AGENTV, "eval", "a.eval.yaml", "--out", "run"]
+    ended = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *command], check=False, cwd=project.path, timeout=60)
+    assert ended.returncode == 0
+    assert [row["status"] for row in project.rows("run")] == ["passed"]
 
 
 def test_a_broken_target_is_errored_and_never_scored(project):

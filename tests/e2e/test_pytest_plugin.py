@@ -66,13 +66,15 @@ ALL = {"hello[echo]": "passed", "bye[echo]": "failure", "broken[echo]": "error",
 
 
 def test_cases_are_tests_and_what_failed_differs_from_what_broke(evals):
-    """A tag that is a mark of pytest's own turns no failure green, and a case that is only shown does not pass."""
-    tagged = (f"  - {{id: {tag}, tags: [{tag}], input: a, assert: [contains: b]}}\n" for tag in ("skip", "xfail"))
+    """A tag that is a mark of pytest's own turns no failure green, one that can be no mark ends nothing, and a case that
+    is only shown does not pass."""
+    tags = ("skip", "xfail", "_slow", "team:x")
+    tagged = (f"  - {{id: '{tag}', tags: ['{tag}'], input: a, assert: [contains: b]}}\n" for tag in tags)
     evals.write("evals/marks.eval.yaml", f"target: echo\ntests:\n{''.join(tagged)}")
     evals.write("evals/shown.eval.yaml", "show_only: true\ntarget: echo\ntests: [{id: ann, input: Hi}]\n")
     found, ended = outcomes(evals, "evals", "--strict-markers")
 
-    assert found == {**ALL, "skip[echo]": "failure", "xfail[echo]": "failure", "ann[echo]": "error"}
+    assert found == {**ALL, **{f"{tag}[echo]": "failure" for tag in tags}, "ann[echo]": "error"}
     assert "the case checks nothing (show_only)" in ended.stdout
     assert ended.status == 1
     shown = "FAILED bye: score 0.00, needs 0.80\n  evals/greet.eval.yaml:11: failed: contains 'hello' | bye"

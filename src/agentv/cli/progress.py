@@ -21,6 +21,7 @@ from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import is_interactive, print_diagnostics, print_json, print_sample, redacted, takes_color
+from agentv.cli.values import with_options
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.model.run.events import (
     AgentProgress,
@@ -225,11 +226,10 @@ def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple
             skip = not skip and (word in valued or (word == "--resume" and after == run_id))
             continue
         words.append(word)
-    words += [f"{flag}=MORE" for flag in more]
     named = run_id if directory.parent.name == "results" else shown_from(str(directory), str(Path.cwd()))
     from shlex import join
 
-    return join([*words, f"--resume={named}"])
+    return join(with_options(words, [*(f"{flag}=MORE" for flag in more), f"--resume={named}"]))
 
 
 def _on_event(view: RunView, live: Live, options: ProgressOptions, here: str, event: Event) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +77,12 @@ class Share(click.FloatRange):
     def _describe_range(self) -> str:
         """Return the range for the help; "" without bounds, for which click would write `x<=None`."""
         return "" if self.min is None and self.max is None else super()._describe_range()
+
+
+def with_options(words: Sequence[str], added: Sequence[str]) -> list[str]:
+    """Return the arguments with options added, before a `--`, which only paths may follow."""
+    end = words.index("--") if "--" in words else len(words)
+    return [*words[:end], *added, *words[end:]]
 
 
 def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from agentv.app.settings import EvalSettings
 from agentv.authoring.source.files import repository_root
+from agentv.cli.values import with_options
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.formatting import plural
 from agentv.reports.text import one_line, shown_from
@@ -186,7 +187,8 @@ def _next_command(words: Sequence[str], note: Path) -> list[str]:
     """Return the arguments of the next run: the first run is new, later ones resume it."""
     run = note.read_text(encoding="utf-8") if note.exists() else ""
     resume = [f"--resume={run}"] if run and Path(run).is_dir() else []
-    return [*(word for word in words if not (resume and word in _FIRST_RUN_OPTIONS)), "--watched", str(note), *resume]
+    again = [word for word in words if not (resume and word in _FIRST_RUN_OPTIONS)]
+    return with_options(again, ["--watched", str(note), *resume])
 
 
 def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, ...]) -> int:

@@ -21,7 +21,9 @@ PROJECT_MARKS: pytest.StashKey[set[str]] = pytest.StashKey()
 
 
 def is_reserved(config: pytest.Config, tag: str) -> bool:
-    """Return whether a mark of this name is defined by pytest or a plugin; if it is not, register it."""
+    """Return whether a tag cannot be a mark, or pytest or a plugin defines this mark; otherwise register it."""
+    if tag.startswith("_") or mark_of(tag) != tag:
+        return True
     own = config.stash[PROJECT_MARKS]
     if tag not in own and tag in {mark_of(line) for line in config.getini("markers")}:
         return True

@@ -44,6 +44,12 @@ def test_a_budget_that_is_used_up_must_grow(use, said):
     assert resume_command(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
 
 
+def test_options_are_added_before_the_paths_behind_two_dashes():
+    assert (
+        resume_command(OUTCOME, ["agentv", "eval", "-q", "--", "-a.yaml"]) == "agentv eval -q --resume=r-1 -- -a.yaml"
+    )
+
+
 def test_a_log_says_at_once_that_a_server_limits_calls(capsys):
     """A run of a minute, which is shown every second; after six, a server limits it."""
     now, view = 0.0, RunView(9)

@@ -53,6 +53,16 @@ def test_a_log_that_every_run_writes_does_not_start_it_for_ever(tmp_path):
     assert len(runs.commands) == 2
 
 
+def test_options_of_the_next_run_stand_before_the_paths_behind_two_dashes(tmp_path):
+    def stop():
+        raise KeyboardInterrupt
+
+    runs = Runs(began(tmp_path / "r"))
+    assert followed(tmp_path, runs, stop, words=("eval", "--", "evals")) == 130
+    assert runs.commands[0][:2] == ["eval", "--watched"]
+    assert runs.commands[0][3:] == ["--", "evals"]
+
+
 def test_ctrl_c_while_waiting_ends_with_130(tmp_path, capsys):
     def stop():
         raise KeyboardInterrupt
