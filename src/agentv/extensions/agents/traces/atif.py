@@ -6,6 +6,7 @@ Source: https://harborframework.com/docs/trajectory-format.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -221,8 +222,9 @@ def atif_of(trace: Trace, began: datetime | None = None) -> dict[str, Json]:
     for number_, step in enumerate(trace.steps, 1):
         row = _row(step, number_)
         if began is not None and step.started_ms is not None:
-            at = datetime.fromtimestamp(began.timestamp() + step.started_ms / 1000, UTC)
-            row["timestamp"] = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            with suppress(ValueError, OverflowError, OSError):  # a time beyond the calendar
+                at = datetime.fromtimestamp(began.timestamp() + step.started_ms / 1000, UTC)
+                row["timestamp"] = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if step.parent is not None:
             row["extra"] = {**mapping(row.get("extra")), "parent": step.parent}
         rows.append(row)

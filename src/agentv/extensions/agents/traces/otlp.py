@@ -424,7 +424,7 @@ _STATUSES: Mapping[str, Any] = {one: one for one in ("completed", "denied", "can
 
 def _evidence(about: JsonObject) -> Any:
     evidence = about.get("agentv.evidence")
-    return evidence if evidence in {"gateway", "tools"} else "agent"
+    return evidence if evidence in ("gateway", "tools") else "agent"
 
 
 def _agent_name(span: OtelSpan) -> str:

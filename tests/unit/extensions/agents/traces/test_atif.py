@@ -88,6 +88,12 @@ def test_what_is_written_is_valid_and_reads_back():
         assert one == other, "each step is read back"
 
 
+def test_a_time_beyond_the_calendar_is_not_written():
+    far = Trace((MessageStep("user", "hi", started_ms=1e15), MessageStep("user", "ho", started_ms=0.0)))
+    first, second = atif_of(far, datetime(2026, 1, 1, tzinfo=UTC))["steps"]
+    assert ("timestamp" in first, second["timestamp"]) == (False, "2026-01-01T00:00:00.000Z")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
