@@ -26,17 +26,17 @@ def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterato
     With `subset`, objects in `found` may have additional keys. Lists must still match item by item.
     """
     # an explicit stack, because JSON can be nested more deeply than Python's recursion limit
-    left: list[tuple[str, Json, Json]] = [("$", expected, found)]
-    while left:
-        path, one, other = left.pop()
+    pending: list[tuple[str, Json, Json]] = [("$", expected, found)]
+    while pending:
+        path, one, other = pending.pop()
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             missing = [key for key in one if key not in other]
             added = [] if subset else [key for key in other if key not in one]
             yield from (f"{path}{_step(key)}: expected {shown(one[key])}, found nothing" for key in missing)
             yield from (f"{path}{_step(key)}: expected nothing, found {shown(other[key])}" for key in added)
-            left += [(f"{path}{_step(key)}", one[key], other[key]) for key in reversed([*one]) if key in other]
+            pending += [(f"{path}{_step(key)}", one[key], other[key]) for key in reversed([*one]) if key in other]
         elif _is_list(one) and _is_list(other) and len(one) == len(other):
-            left += [(f"{path}[{place}]", one[place], other[place]) for place in reversed(range(len(one)))]
+            pending += [(f"{path}[{place}]", one[place], other[place]) for place in reversed(range(len(one)))]
         elif not _equal(one, other):
             texts = isinstance(one, str) and isinstance(other, str)
             near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # both are text

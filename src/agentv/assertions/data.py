@@ -26,7 +26,7 @@ from agentv.registry.fields import Between, Declared, DeclaredAssertion, Doc, Is
 DEFAULT_FORMATS = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
 """Date formats to try in this order, before ISO 8601. 03/04/2025 is March 4, as in AgentV."""
 
-_LONGEST = 64
+_LONGEST_DATE = 64
 
 _PARTS = {
     "YYYY": r"(?P<year>\d{4})",
@@ -62,30 +62,30 @@ class FormatError(ValueError):
 
 
 @lru_cache(maxsize=256)
-def reader_of(spelled: str) -> re.Pattern[str]:
+def date_pattern(date_format: str) -> re.Pattern[str]:
     """Return the pattern for a date format made of YYYY, MM, DD, MMM (Jan), MMMM (January), HH, mm, ss and Z.
 
     Raises:
         FormatError: it contains another letter, or not exactly one day, one month and one year.
     """
     pattern = ""
-    for piece in _PIECE.finditer(spelled):
+    for piece in _PIECE.finditer(date_format):
         if piece["unknown"]:
             raise FormatError(f"unknown part '{piece['unknown']}' in a date format; known parts: {', '.join(_PARTS)}")
         pattern += _PARTS.get(piece[0], re.escape(piece[0]))
     named = sorted(re.findall(r"\?P<(\w+)>", pattern))
     if named not in (["day", "month", "year"], ["day", "name", "year"]):
-        raise FormatError(f"the date format '{spelled}' must contain day, month and year exactly once")
-    return re.compile(pattern, re.ASCII if "MMM" not in spelled else re.UNICODE)
+        raise FormatError(f"the date format '{date_format}' must contain day, month and year exactly once")
+    return re.compile(pattern, re.ASCII if "MMM" not in date_format else re.UNICODE)
 
 
 def read_date(value: Json, formats: Iterable[str]) -> date | None:
     """Return the date in a text, by the first format that matches, else ISO 8601, or None. The time is ignored."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > _LONGEST_DATE:
         return None
     text = value.strip()
-    for spelled in formats:
-        found = reader_of(spelled).fullmatch(text)
+    for date_format in formats:
+        found = date_pattern(date_format).fullmatch(text)
         day = _day(found.groupdict()) if found else None
         if day is not None:
             return day
@@ -116,15 +116,15 @@ _SPACE = " \t\n\r"
 _decode = json.JSONDecoder().raw_decode
 
 
-def value_spans(text: str, path: JsonPath, whole: Json) -> tuple[Span, ...]:
+def value_spans(text: str, path: JsonPath, parsed: Json) -> tuple[Span, ...]:
     """Return the span of the value at a path; empty if it is missing or ambiguous.
 
     Args:
         text: the answer. If it contains more than a JSON object, there is no span.
         path: path of the value, such as `a.b[0]`.
-        whole: the object parsed from the text.
+        parsed: the object parsed from the text.
     """
-    wanted, stripped = read(path, whole), text.strip(_SPACE)
+    wanted, stripped = read(path, parsed), text.strip(_SPACE)
     is_object = stripped.startswith("{") and stripped.endswith("}")
     if isinstance(wanted, Missing) or len(text) > LONGEST or not is_object:
         return ()
@@ -211,9 +211,9 @@ class Field(Declared):
             _path(self.path)
         except ValueError as error:
             yield Issue(("path",), str(error), "bad-path")
-        for place, spelled in enumerate(self.formats):
+        for place, date_format in enumerate(self.formats):
             try:
-                reader_of(spelled)
+                date_pattern(date_format)
             except FormatError as error:
                 yield Issue(("formats", place), str(error))
         for option, match in _ONLY_FOR.items():
@@ -379,13 +379,13 @@ def _fuzzy(field: Field, expected: Json, found: Json) -> str | None:
     if not isinstance(expected, str) or not isinstance(found, str):
         return f"no text: {shown(expected if isinstance(found, str) else found)}"
     mark = field.threshold or 0.85
-    one, other = _equal_loosely(expected), _equal_loosely(found)
+    one, other = _normalized(expected), _normalized(found)
     length = max(len(one), len(other))
     most = floor(length * (1 - mark) + TOLERANCE)
     return None if edits_between(one, other, most) is not None else f"found {shown(found)}, similarity below {mark:g}"
 
 
-def _equal_loosely(text: str) -> str:
+def _normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

@@ -204,8 +204,8 @@ class ExecutionMetrics(_Bounds):
     def label(self) -> str:
         """The limits, and the expected share of exploring calls."""
         ratio = self.target_exploration_ratio
-        own = [] if ratio is None else [f"exploration ratio {ratio:g} ± {self._tolerance:g}"]
-        return ", ".join([*([limits] if (limits := _Bounds.label(self)) else []), *own])
+        exploration = [] if ratio is None else [f"exploration ratio {ratio:g} ± {self._tolerance:g}"]
+        return ", ".join([*([limits] if (limits := _Bounds.label(self)) else []), *exploration])
 
     def validate(self) -> Iterable[Issue]:
         """Report a missing limit, and a tolerance so wide that every share passes."""
@@ -230,10 +230,10 @@ class ExecutionMetrics(_Bounds):
         text, calls = f"exploration ratio {ratio:g} ± {self._tolerance:g}", context.tool_calls
         if calls:
             found = sum(map(_explores, calls)) / len(calls)
-            own = Check(text, abs(found - ratio) <= self._tolerance + TOLERANCE, f"{found:.2f}")
+            exploration = Check(text, abs(found - ratio) <= self._tolerance + TOLERANCE, f"{found:.2f}")
         else:
-            own = Check(text, False, "no tool was called")
-        checks = (*(limits.checks if limits else ()), own)
+            exploration = Check(text, False, "no tool was called")
+        checks = (*(limits.checks if limits else ()), exploration)
         share = weighted_mean((1.0, float(check.passed)) for check in checks)
         return Grade(share, all(check.passed for check in checks), checks, has_own_threshold=True)
 

@@ -17,7 +17,7 @@ ADAPTERS = "agentv.user_code.workers.adapters"
 def services_of(context: AssertionContext) -> Handler:
     """Return the handler of calls from a worker that grades an answer."""
 
-    async def answered(name: str, arguments: Sequence[Any]) -> Any:
+    async def handle(name: str, arguments: Sequence[Any]) -> Any:
         if name == "judge":
             found = await context.services.judge(arguments[0]).ask(arguments[1])
             if isinstance(found, Failure):
@@ -32,4 +32,4 @@ def services_of(context: AssertionContext) -> Handler:
             raise LookupError(embedded.message)  # noqa: TRY004  # not a wrong type: the embedding failed
         return embedded.vectors
 
-    return answered
+    return handle

@@ -95,9 +95,9 @@ class AssertSet(DeclaredAssertion):
         children = tuple(entry for entry in self.inner if entry.type != AGGREGATOR)
         scores = await context.services.grade(children, context)
         threshold = context.threshold if self.threshold is None else self.threshold
-        details: dict[str, Json] = {"threshold": threshold, "scores": [_shown(score) for score in scores]}
-        made: Sequence[Score] = ()
-        own: tuple[Check, ...] = ()
+        details: dict[str, Json] = {"threshold": threshold, "scores": [_score_row(score) for score in scores]}
+        aggregated: Sequence[Score] = ()
+        own_checks: tuple[Check, ...] = ()
         needs: float | None = threshold
         has_own = True
         if self.aggregator is None:
@@ -105,24 +105,26 @@ class AssertSet(DeclaredAssertion):
         else:
             needs = self.threshold
             whole, check = self.aggregator.count(scores, threshold)
-            own = () if check is None else (check,)
-            made = await self._aggregated(self.aggregator, scores, context, threshold) if whole.error is None else ()
-            gated = all(map(passes_gate, scores))
-            has_own = self.threshold is not None or not gated
-            for score in made:
+            own_checks = () if check is None else (check,)
+            if whole.error is None:
+                aggregated = await self._aggregated(self.aggregator, scores, context, threshold)
+            gates_pass = all(map(passes_gate, scores))
+            has_own = self.threshold is not None or not gates_pass
+            for score in aggregated:
                 judged = score.grade
-                own = judged.checks
-                whole = Combined(judged.score, judged.passed and gated, judged.error)
+                own_checks = judged.checks
+                whole = Combined(judged.score, judged.passed and gates_pass, judged.error)
                 has_own = has_own or judged.has_own_threshold
             if self.aggregator.type == "llm":
                 details["aggregator"] = "llm"
-        error, reasons = whole.error, [*_notes(scores), *(score.grade.reason for score in made if score.grade.reason)]
-        every = (*scores, *made)
+        error = whole.error
+        reasons = [*_notes(scores), *(score.grade.reason for score in aggregated if score.grade.reason)]
+        every = (*scores, *aggregated)
         cost, usage = spent_on(score.grade for score in every)
         return Grade(
             score=whole.score,
             passed=whole.passed and (self.threshold is None or reaches(whole.score, self.threshold)),
-            checks=(*own, *_checks(scores)) if error is None else (),
+            checks=(*own_checks, *_checks(scores)) if error is None else (),
             reason=("; ".join(reasons) or None) if error is None else error.message,
             details=details,
             error=error,
@@ -141,7 +143,7 @@ class AssertSet(DeclaredAssertion):
         graders = [entry for entry in self.inner if entry.type == AGGREGATOR]
         if not graders:
             return ()
-        weighed = [replace(score, entry=aggregator.weighed(score.entry)) for score in scores]
+        weighed = [replace(score, entry=aggregator.with_weight(score.entry)) for score in scores]
         with_results = replace(context, results=results_of(weighed), threshold=threshold)
         return await context.services.grade(graders, with_results)
 
@@ -157,7 +159,7 @@ class AssertSet(DeclaredAssertion):
             if entry.name in (aggregator.weights or {}) and entry.settings.weight != 1:
                 message = f"'{entry.name}' has a weight of its own and one in 'weights'; keep one of them"
                 yield Issue(("assert_", place, "weight"), message, "two-spellings")
-        weighed = [aggregator.weighed(entry).settings for entry in self.assert_]
+        weighed = [aggregator.with_weight(entry).settings for entry in self.assert_]
         if aggregator.weights and not any(one.weight or one.required for one in weighed):
             yield Issue(("aggregator", "weights"), "every assertion of the set has weight 0, so it checks nothing")
         if self.threshold is not None and aggregator.type in _COUNTING:
@@ -186,7 +188,7 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
             yield f"{score.entry.name} is required"
 
 
-def _shown(score: Score) -> dict[str, Json]:
+def _score_row(score: Score) -> dict[str, Json]:
     """Return one assertion of the set as shown in the row's details."""
     shown: dict[str, Json] = {
         "name": score.entry.name,
@@ -236,7 +238,7 @@ class JudgeAggregator(DeclaredAssertion):
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Ask the judge. Without a verdict, the grade is errored."""
-        prompt = None if self.prompt is None else _current(self.prompt)
+        prompt = None if self.prompt is None else _with_new_variable(self.prompt)
         criteria, template = (context.criteria or "", prompt)
         if prompt is not None and is_criteria(prompt):
             criteria, template = prompt.text, None
@@ -254,12 +256,12 @@ class JudgeAggregator(DeclaredAssertion):
         return grade_of_verdict(verdict, passed, checks)
 
 
-_OLDER = lazy_pattern(r"(\{\{-?\s*)EVALUATOR_RESULTS_JSON(\s*-?\}\})")
+_OLDER_VARIABLE = lazy_pattern(r"(\{\{-?\s*)EVALUATOR_RESULTS_JSON(\s*-?\}\})")
 
 
-def _current(prompt: Document) -> Document:
+def _with_new_variable(prompt: Document) -> Document:
     """Return the prompt with AgentV's variable `EVALUATOR_RESULTS_JSON` renamed to `results`."""
-    return replace(prompt, text=_OLDER.sub(r"\1results\2", prompt.text))
+    return replace(prompt, text=_OLDER_VARIABLE.sub(r"\1results\2", prompt.text))
 
 
 Kind: TypeAlias = Literal["weighted_average", "threshold", "all", "any", "code", "llm"]
@@ -340,8 +342,8 @@ class Aggregator(Declared):
                 yield Issue((), f"an aggregator of type: {kind} needs '{option}'", "missing-key")
         if self.type == "threshold" and self.threshold is not None and reaches(0.0, self.threshold):
             yield Issue(("threshold",), "with threshold: 0, every answer passes this set", "zero-threshold")
-        if self.type == "llm" and self.prompt is not None and not is_criteria(_current(self.prompt)):
-            yield from prompt_issues(_current(self.prompt), "aggregate")
+        if self.type == "llm" and self.prompt is not None and not is_criteria(_with_new_variable(self.prompt)):
+            yield from prompt_issues(_with_new_variable(self.prompt), "aggregate")
 
     @property
     def entry(self) -> AssertionEntry | None:
@@ -353,7 +355,7 @@ class Aggregator(Declared):
             return _entry(JudgeAggregator(self.prompt, self.judge), self.timeout_s)
         return None
 
-    def weighed(self, entry: AssertionEntry) -> AssertionEntry:
+    def with_weight(self, entry: AssertionEntry) -> AssertionEntry:
         """Return an assertion of the set with the weight that the aggregator gives it."""
         weight = (self.weights or {}).get(entry.name)
         return (
@@ -365,7 +367,7 @@ class Aggregator(Declared):
 
         Assertions of weight 0 are not counted. If a required assertion fails, the verdict is a fail.
         """
-        weighed = [structs.replace(score, entry=self.weighed(score.entry)) for score in scores]
+        weighed = [structs.replace(score, entry=self.with_weight(score.entry)) for score in scores]
         whole = combined(weighed, threshold)
         counted = [score for score in weighed if score.entry.settings.weight]
         if whole.error is not None or self.type not in _COUNTING or not counted:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.app.registries import registries
 from agentv.app.wiring import Connections
-from agentv.assertions.user_code.result import Settled, wire_of
+from agentv.assertions.user_code.result import ReturnedVerdict, wire_of
 from agentv.authoring.loading.load import load_entry
 from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
@@ -109,6 +109,6 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
         click.echo(f"error[{grade.error.code}]: {grade.error.message}", err=True)
         return ExitStatus.ERRORED
     # `pass`, then the same keys that an assertion file prints when it is run directly
-    settled = Settled(grade.passed, grade.score, grade.checks, grade.reason, grade.details)
-    click.echo(json.dumps({"pass": grade.passed, **wire_of(settled)}, ensure_ascii=False))
+    verdict = ReturnedVerdict(grade.passed, grade.score, grade.checks, grade.reason, grade.details)
+    click.echo(json.dumps({"pass": grade.passed, **wire_of(verdict)}, ensure_ascii=False))
     return ExitStatus.PASSED if grade.passed else ExitStatus.FAILED

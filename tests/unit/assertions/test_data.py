@@ -11,8 +11,8 @@ from agentv.assertions.data import (
     FieldAccuracy,
     FormatError,
     JsonMatch,
+    date_pattern,
     read_date,
-    reader_of,
     within,
 )
 from agentv.assertions.evidence import LIMIT
@@ -219,7 +219,7 @@ def test_a_date_that_is_written_in_a_format_is_read_in_it(day, spelled):
 @pytest.mark.parametrize("spelled", ["", "DD/MM", "YYYY-MM-DD-DD", "YYYY-QQ-DD", "YYYY-MM-MMM-DD"])
 def test_formats_that_give_no_date_are_refused(spelled):
     with pytest.raises(FormatError):
-        reader_of(spelled)
+        date_pattern(spelled)
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 10**6))

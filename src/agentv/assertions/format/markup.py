@@ -21,7 +21,7 @@ Kind = Literal["open", "close", "alone", "doctype", "comment", "broken"]
 MOST_TAGS = 500_000
 """Maximum number of tags per text, which take a second or two."""
 
-_MARK = re.compile(
+_TAG = re.compile(
     r"""<(?: (?P<skip> !-- | !\[CDATA\[ | \? )
           | (?P<doctype> !(?i:doctype)\b[^<>]*+ )>
           | (?P<close>/?) (?P<name>[A-Za-z_:][^\s/<>"'=]*) (?P<rest>(?:[^"'<>]|"[^"]*"|'[^']*')*+) >
@@ -65,7 +65,7 @@ def tags(text: str, raw: Container[str] = frozenset()) -> Iterator[Tag]:
         TooManyTagsError: there are more than MOST_TAGS; raised after that many tags.
     """
     at = count = 0
-    while (match := _MARK.search(text, at)) is not None:
+    while (match := _TAG.search(text, at)) is not None:
         count += 1
         if count > MOST_TAGS:
             raise TooManyTagsError
@@ -201,7 +201,7 @@ class _HtmlPage:
         """Return the first error that makes a text invalid HTML, with its position, or None if it is valid."""
         at = 0
         for tag in tags(self.text, RAW):
-            wrong = self._text_outside(at, tag.start) or self._take(tag)
+            wrong = self._text_outside(at, tag.start) or self._problem_of(tag)
             if wrong is not None:
                 return wrong
             at = tag.end
@@ -215,7 +215,7 @@ class _HtmlPage:
         at = start + len(inside) - len(inside.lstrip())
         return f"text outside all elements at {place(self.text, at)}"
 
-    def _take(self, tag: Tag) -> str | None:
+    def _problem_of(self, tag: Tag) -> str | None:
         if tag.kind == "broken":
             return f"unclosed comment at {place(self.text, tag.start)}"
         if tag.kind == "doctype":
@@ -266,15 +266,13 @@ MOST_FRAGMENTS = 10_000
 _MOST_READ = 20_000_000
 """Maximum number of characters parsed in total: the parts of a malformed fragment are parsed again."""
 
-Paths = FileTexts
-
 
 @dataclass(frozen=True, slots=True)
 class XmlRules(Declared):
     """Requirements for the XML, nested as in promptfoo."""
 
     required_elements: Annotated[
-        Paths | Annotated[Text, Nonempty()],
+        FileTexts | Annotated[Text, Nonempty()],
         Alias(("requiredElements",)),
         Doc("required elements, by path: order.item.price"),
     ]
@@ -296,7 +294,7 @@ class NotXml:
 
 
 RequiredElements = Annotated[
-    Paths | XmlRules | Annotated[Text, Nonempty()] | None,
+    FileTexts | XmlRules | Annotated[Text, Nonempty()] | None,
     Doc("required elements, by path: a list, or text with commas"),
 ]
 
@@ -352,7 +350,7 @@ class IsXml(_WithElements):
             if found.has_entities:
                 return Grade.errored("xml-entities", f"the answer {found.reason}")
             return Grade.of(False, "is XML", excerpt(f"{found.reason}: {excerpt(document, 100)}"))
-        return _judged("is XML", self.required, found, document)
+        return _elements_grade("is XML", self.required, found, document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +376,7 @@ class ContainsXml(_WithElements):
             return Grade.errored("xml-limit", "the answer has more XML nodes than the maximum")
         if first is None:
             return Grade.of(False, "contains XML", f"contains no well-formed element: {excerpt(output, 120)}")
-        return _judged("contains XML", self.required, found, first)
+        return _elements_grade("contains XML", self.required, found, first)
 
 
 def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml:
@@ -443,7 +441,7 @@ def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[
     read = 0
     done = 0
     tried = 0
-    for start, end in _pairs(text):
+    for start, end in _closed_elements(text):
         if start < done:
             continue  # inside a well-formed fragment
         tried += 1
@@ -456,7 +454,7 @@ def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[
             yield text[start:end], found
 
 
-def _pairs(text: str) -> list[tuple[int, int]]:
+def _closed_elements(text: str) -> list[tuple[int, int]]:
     """Return the spans of closed elements, outer elements before inner ones."""
     pairs: list[tuple[int, int]] = []
     open_at: dict[str, list[int]] = {}
@@ -478,7 +476,7 @@ def _pairs(text: str) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: (pair[0], -pair[1]))
 
 
-def _judged(text: str, required: tuple[str, ...], found: set[str], document: str) -> Grade:
+def _elements_grade(text: str, required: tuple[str, ...], found: set[str], document: str) -> Grade:
     missing = tuple(path for path in required if path not in found)
     whole = f"{text} with {listed(required)}" if required else text
     return Grade.of(not missing, whole, f"no element {listed(missing)}" if missing else excerpt(document, 120))

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 DEFAULT_DIALECT = "mysql"
 """The default dialect, as in promptfoo."""
 
-Names = FileTexts
-
-
 LONGEST = 50_000
 """Maximum length of SQL, in characters, which takes about half a second to parse."""
 
@@ -38,19 +35,19 @@ class SqlRules(Declared):
         Text, Alias(("databaseType", "dialect")), Doc("the dialect: mysql, postgres, sqlite, tsql, bigquery, …")
     ] = DEFAULT_DIALECT
     allowed_tables: Annotated[
-        Names | None,
+        FileTexts | None,
         Alias(("allowedTables",)),
         Doc("the allowed tables: name, schema.name, or promptfoo's select::schema::name"),
     ] = None
     allowed_columns: Annotated[
-        Names | None,
+        FileTexts | None,
         Alias(("allowedColumns",)),
         Doc("the allowed columns: name, table.name, * for all, or promptfoo's select::table::name"),
     ] = None
 
     def validate(self) -> Iterable[Issue]:
         """Report unknown dialects and invalid names."""
-        if _missing() is None and dialect_of(self.database_type) is None:
+        if _missing_library() is None and dialect_of(self.database_type) is None:
             message = f"no SQL dialect '{self.database_type}'; known dialects: {', '.join(sorted(dialects()))}"
             near = nearest(self.database_type.lower(), [*dialects(), *DIALECTS], 0.5)
             yield Issue(("database_type",), message, hint=f"did you mean '{near}'?" if near else None)
@@ -77,7 +74,7 @@ class _WithRules(DeclaredAssertion):
 
     def validate(self) -> Iterable[Issue]:
         """Report a missing library."""
-        missing = _missing()
+        missing = _missing_library()
         return [missing] if missing is not None else []
 
 
@@ -183,7 +180,7 @@ def _denied(statements: Statements, rules: SqlRules, dialect: str) -> list[str] 
     return reasons
 
 
-def _missing() -> Issue | None:
+def _missing_library() -> Issue | None:
     return missing_extra("sqlglot", "metrics", "parsing SQL")
 
 
@@ -256,7 +253,7 @@ def parsed(sql: str, dialect: str) -> Statements | BadSql | UncheckedSql:
         return UncheckedSql(f"the parser failed on the SQL: {type(error).__name__}")
     finally:
         log.disabled = before
-    return statements if isinstance(statements, BadSql) else _checked(statements) or statements
+    return statements if isinstance(statements, BadSql) else _problem_of(statements) or statements
 
 
 def _parsed(sql: str, dialect: str) -> Statements | BadSql:
@@ -266,11 +263,11 @@ def _parsed(sql: str, dialect: str) -> Statements | BadSql:
 
     try:
         found = sqlglot.parse(sql, read=dialect)
-        comma = _comma_before_nothing(sql, dialect)
+        comma = _trailing_comma(sql, dialect)
     except ParseError as error:
         return BadSql(_parser_message(error))
     except TokenError as error:
-        place = _FROM.search(str(error.__cause__))
+        place = _UNCLOSED.search(str(error.__cause__))
         if place is None:
             return BadSql("unclosed comment or quotation")
         return BadSql(f"{place[1]}, opened at line {place[2]}, column {int(place[3]) + 1}")
@@ -280,26 +277,26 @@ def _parsed(sql: str, dialect: str) -> Statements | BadSql:
     return tuple(one for one in found if one is not None and not isinstance(one, exp.Semicolon))
 
 
-def _checked(statements: Statements) -> BadSql | UncheckedSql | None:
+def _problem_of(statements: Statements) -> BadSql | UncheckedSql | None:
     """Return what is wrong with statements that could be parsed, or None."""
     from sqlglot import exp
 
     if not statements:
         return BadSql("contains no statement")
     for place, one in enumerate(statements, start=1):
-        if not isinstance(one, _kinds()):
+        if not isinstance(one, _statement_types()):
             return BadSql(f"statement {place} is an expression, not a statement")
         if isinstance(one, exp.Select) and not one.expressions and one.find(exp.From) is None:
             return BadSql(f"statement {place} selects nothing")
-    vague = next((one for one in statements if isinstance(one, exp.Command)), None)
-    if vague is not None:
+    unparsed = next((one for one in statements if isinstance(one, exp.Command)), None)
+    if unparsed is not None:
         # the rest was not parsed, so that prose that begins with "Create" looks the same
-        return UncheckedSql(f"the parser recognizes only the first word of the statement, {vague.name.upper()}")
+        return UncheckedSql(f"the parser recognizes only the first word of the statement, {unparsed.name.upper()}")
     return None
 
 
 @cache
-def _kinds() -> tuple[type, ...]:
+def _statement_types() -> tuple[type, ...]:
     from sqlglot import exp
 
     names = """
@@ -312,35 +309,35 @@ def _kinds() -> tuple[type, ...]:
 _LENIENT = frozenset({"bigquery", "clickhouse", "databricks", "duckdb", "snowflake"})
 """Dialects that allow a trailing comma in a list. sqlglot accepts it in every dialect."""
 
-_ENDS = frozenset({"FROM", "WHERE", "GROUP_BY", "ORDER_BY", "HAVING", "LIMIT", "R_PAREN", "SEMICOLON"})
+_AFTER_LISTS = frozenset({"FROM", "WHERE", "GROUP_BY", "ORDER_BY", "HAVING", "LIMIT", "R_PAREN", "SEMICOLON"})
 
 
-def _comma_before_nothing(sql: str, dialect: str) -> str | None:
+def _trailing_comma(sql: str, dialect: str) -> str | None:
     from sqlglot import tokenize
 
     if dialect in _LENIENT:
         return None
-    read = tokenize(sql, read=dialect)
-    kinds = [token.token_type.name for token in read] + ["SEMICOLON"]
-    for place, one in enumerate(read):
-        if kinds[place] == "COMMA" and kinds[place + 1] in _ENDS:
+    tokens = tokenize(sql, read=dialect)
+    kinds = [token.token_type.name for token in tokens] + ["SEMICOLON"]
+    for place, one in enumerate(tokens):
+        if kinds[place] == "COMMA" and kinds[place + 1] in _AFTER_LISTS:
             return f"trailing comma at line {one.line}, column {one.col}"
     return None
 
 
-_INSIDE = re.compile(r" but got <Token.*| for <class '[\w.]+'>", re.DOTALL)
+_PARSER_INTERNALS = re.compile(r" but got <Token.*| for <class '[\w.]+'>", re.DOTALL)
 
 
 def _parser_message(error: Exception) -> str:
     """Return the parser's first error message, without the names of its classes."""
     first = next(iter(getattr(error, "errors", ())), None)
     if first is None:
-        return _INSIDE.sub("", str(error).split("\n", 1)[0])
-    what = _INSIDE.sub("", str(first["description"]))
+        return _PARSER_INTERNALS.sub("", str(error).split("\n", 1)[0])
+    what = _PARSER_INTERNALS.sub("", str(first["description"]))
     word = str(first.get("highlight") or "")
     near = f" near {excerpt(word, 40)!r}" if word else ""
     column = max(int(first["col"]) - len(word) + 1, 1)  # the parser reports the end of the word
     return f"{what}{near} at line {first['line']}, column {column}"
 
 
-_FROM = re.compile(r"(Missing .+) from (\d+):(\d+)")
+_UNCLOSED = re.compile(r"(Missing .+) from (\d+):(\d+)")

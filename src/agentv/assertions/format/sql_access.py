@@ -64,7 +64,7 @@ def denied_tables(statement: exp.Expr, allowed: Iterable[str] | None, dialect: s
     Raises:
         TimeoutError: matching a pattern takes too long.
     """
-    return _denied(_tables(statement, Names(dialect)), allowed)
+    return _denied(_tables(statement, Resolver(dialect)), allowed)
 
 
 def denied_columns(statement: exp.Expr, allowed: Iterable[str] | None, dialect: str) -> list[str]:
@@ -75,7 +75,7 @@ def denied_columns(statement: exp.Expr, allowed: Iterable[str] | None, dialect: 
     Raises:
         TimeoutError: matching a pattern takes too long.
     """
-    return _denied(_columns(statement, Names(dialect)), allowed)
+    return _denied(_columns(statement, Resolver(dialect)), allowed)
 
 
 Rule: TypeAlias = "str | tuple[Pattern[str], ...]"
@@ -116,34 +116,34 @@ def _kind_of(node: exp.Expr, statement: exp.Expr) -> str:
     return statement.key.removesuffix("table")
 
 
-def _tables(statement: exp.Expr, names: Names) -> Iterator[Used]:
+def _tables(statement: exp.Expr, resolver: Resolver) -> Iterator[Used]:
     aliases = {table.alias.lower() for table in statement.find_all(exp.Table) if table.alias}
     for table in statement.find_all(exp.Table):
         is_alias = table.arg_key == "tables" and isinstance(statement, exp.Delete) and table.name.lower() in aliases
-        if not is_alias and not names.is_derived(table):
+        if not is_alias and not resolver.is_derived(table):
             full = ".".join(part for part in (table.catalog, table.db, table.name) if part)
             # the full name only: a table of the same name in another schema is a different table
             yield (full,), (_kind_of(table, statement), table.db or "null", table.name)
 
 
-def _columns(statement: exp.Expr, names: Names) -> Iterator[Used]:
-    for kind, table, name in chain(_used_columns(statement, names), _listed_columns(statement)):
+def _columns(statement: exp.Expr, resolver: Resolver) -> Iterator[Used]:
+    for kind, table, name in chain(_used_columns(statement, resolver), _listed_columns(statement)):
         full = f"{table}.{name}" if table else name
         yield (name, full), (kind, table or "null", "(.*)" if name == "*" else name)
 
 
-def _used_columns(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str, str]]:
+def _used_columns(statement: exp.Expr, resolver: Resolver) -> Iterator[tuple[str, str, str]]:
     """Yield (how it is used, table or "", column) for every column in an expression; `*` is all columns of a table."""
     for column in statement.find_all(exp.Column):
-        if not names.is_known_inside(column):
-            yield _kind_of(column, statement), names.table_of(column), column.name
+        if not resolver.is_defined_inside(column):
+            yield _kind_of(column, statement), resolver.table_of(column), column.name
     for star in statement.find_all(exp.Star):
         parent = star.parent
-        if isinstance(parent, exp.Returning) or (isinstance(parent, exp.Select) and names.reads_tables(parent)):
+        if isinstance(parent, exp.Returning) or (isinstance(parent, exp.Select) and resolver.reads_tables(parent)):
             yield "select", "", "*"
     for join in statement.find_all(exp.Join):
-        around = join.find_ancestor(exp.Select)
-        if around is not None and not names.reads_tables(around):
+        select = join.find_ancestor(exp.Select)
+        if select is not None and not resolver.reads_tables(select):
             continue
         if join.method == "NATURAL":
             yield "select", "", "*"  # joins by all columns that the tables share
@@ -168,10 +168,10 @@ _READERS = (exp.Select, exp.Update, exp.Delete, exp.Merge)
 _ALIASES_IN = frozenset({"order", "group", "having"})
 """Clauses of a SELECT in which its aliases may be used."""
 
-_OWN_ORDER = (exp.Window, exp.WithinGroup, exp.AggFunc)
+_OWN_SCOPES = (exp.Window, exp.WithinGroup, exp.AggFunc)
 """Expressions in which a name is a column of a source, even if the SELECT around them has an alias of that name."""
 
-_BOUNDARIES = (*_READERS, *_OWN_ORDER, exp.SetOperation, exp.CTE, exp.Lateral, exp.From, exp.Join)
+_BOUNDARIES = (*_READERS, *_OWN_SCOPES, exp.SetOperation, exp.CTE, exp.Lateral, exp.From, exp.Join)
 
 
 def name_of(node: object) -> str:
@@ -196,10 +196,10 @@ class _Scope:
     outputs: frozenset[str]
 
 
-class Names:
+class Resolver:
     """Resolves the names in one statement. Results are cached, so that every part of it is examined once.
 
-    Names are compared by the dialect's rules: `Users` and `users` are the same table in SQLite but not in MySQL.
+    Resolver are compared by the dialect's rules: `Users` and `users` are the same table in SQLite but not in MySQL.
 
     Args:
         dialect: sqlglot's name of the dialect.
@@ -213,12 +213,12 @@ class Names:
 
     def is_derived(self, table: exp.Expr) -> bool:
         """Return whether a name refers to a visible common table expression rather than a table."""
-        return self._cte_called(table) is not None
+        return self._cte_named(table) is not None
 
-    def is_known_inside(self, column: exp.Column) -> bool:
+    def is_defined_inside(self, column: exp.Column) -> bool:
         """Return whether the statement itself defines a column, as an alias or in a subquery."""
         if column.args.get("table") is not None:
-            source = self._source_called(column.args["table"], column)
+            source = self._source_named(column.args["table"], column)
             return source is not None and self._query_of(source) is not None
         name = self._column_key(column.this)
         if self._is_alias(name, column):
@@ -239,16 +239,16 @@ class Names:
         """Return the table of a qualified column, by its name rather than its alias; "" for an unqualified column."""
         if not column.table:
             return ""
-        return name_of(self._source_called(column.args["table"], column)) or column.table
+        return name_of(self._source_named(column.args["table"], column)) or column.table
 
-    def _cte_called(self, table: exp.Expr) -> exp.Expr | None:
+    def _cte_named(self, table: exp.Expr) -> exp.Expr | None:
         if not isinstance(table, exp.Table) or table.db:
             return None
         name = self._key(table.this)
         node: exp.Expr = table
         while node.parent is not None:
             parent = node.parent
-            found = self._places(parent).get(name)
+            found = self._ctes_of(parent).get(name)
             if isinstance(parent, exp.With):
                 # a common table expression sees those before it, or all of them with RECURSIVE
                 if found is not None and (parent.args.get("recursive") or found[0] < (node.index or 0)):
@@ -258,7 +258,7 @@ class Names:
             node = parent
         return None
 
-    def _places(self, node: exp.Expr) -> dict[str, tuple[int, exp.Expr]]:
+    def _ctes_of(self, node: exp.Expr) -> dict[str, tuple[int, exp.Expr]]:
         """Return the common table expressions of a node by name, each with its position."""
         found = self._ctes.get(id(node))
         if found is None:
@@ -285,7 +285,7 @@ class Names:
 
     def _query_of(self, source: exp.Expr) -> exp.Expr | None:
         """Return the subquery or common table expression that a source is; None for a table or joined tables."""
-        cte = self._cte_called(source)
+        cte = self._cte_named(source)
         if cte is not None:
             return cte
         inner = source.this if isinstance(source, exp.Lateral) else source
@@ -323,11 +323,11 @@ class Names:
                 return child.arg_key == "order" and name in set(self._selected(parent))
             if isinstance(parent, exp.Select):
                 return child.arg_key in _ALIASES_IN and name in self._scope(parent).aliases
-            if isinstance(parent, (*_READERS, *_OWN_ORDER)):
+            if isinstance(parent, (*_READERS, *_OWN_SCOPES)):
                 return False
         return False
 
-    def _source_called(self, identifier: exp.Expr, inner: exp.Expr) -> exp.Expr | None:
+    def _source_named(self, identifier: exp.Expr, inner: exp.Expr) -> exp.Expr | None:
         """Return the source that an alias or table name refers to, from the innermost scope outwards, or None."""
         name = self._key(identifier)
         scopes = [self._scope(reader) for reader in self._visible(inner)]

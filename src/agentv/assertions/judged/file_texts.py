@@ -57,13 +57,13 @@ async def _text_of(
     block: DocumentBlock, preprocessors: Sequence[Preprocessor], context: AssertionContext
 ) -> str | Failure:
     media_type = media_type_of(block.media_type or block.path.rpartition(".")[2])
-    found = next((one for one in preprocessors if media_type_of(one.type) == media_type), None)
-    path = _path_of(block.path, found, context)
+    preprocessor = next((one for one in preprocessors if media_type_of(one.type) == media_type), None)
+    path = _path_of(block.path, preprocessor, context)
     if path is None:
         return Failure(
             PREPROCESSOR_FAILED, f"the answer names the file {block.path!r}, which is hidden, or outside the project"
         )
-    text = await (asyncio.to_thread(_read, path) if found is None else _printed(found, path, block, context))
+    text = await (_printed(preprocessor, path, block, context) if preprocessor else asyncio.to_thread(_read, path))
     if isinstance(text, Failure):
         return Failure(text.code, f"the file {block.path!r} of the answer: {text.message}")
     if not text.strip():
@@ -80,13 +80,13 @@ def _path_of(written: str, preprocessor: Preprocessor | None, context: Assertion
     roots = [os.path.realpath(home) for home in homes if home]
     for root in roots:
         path = os.path.realpath(os.path.join(root, written.removeprefix("file://")))  # noqa: PTH118
-        inside = any(_shows(one, path) for one in roots)
+        inside = any(_is_visible(one, path) for one in roots)
         if inside and (os.path.isfile(path) or root is roots[-1]):  # noqa: PTH113
             return path
     return None
 
 
-def _shows(root: str, path: str) -> bool:
+def _is_visible(root: str, path: str) -> bool:
     """Return whether a path is inside a directory and not hidden there, as `.env` would be."""
     inside = path.startswith(root.rstrip(os.sep) + os.sep)
     return inside and not any(part.startswith(".") for part in Path(os.path.relpath(path, root)).parts)

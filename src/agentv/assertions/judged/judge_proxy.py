@@ -37,13 +37,13 @@ async def judge_proxy(judge: Judge, max_calls: int) -> AsyncIterator[JudgeAccess
     from aiohttp import web
 
     access = JudgeAccessServer(judge, max_calls)
-    app = web.Application(client_max_size=_LARGEST, middlewares=[access.answered])
+    app = web.Application(client_max_size=_LARGEST, middlewares=[access.middleware])
     app.router.add_post("/invoke", access.guarded(access.invoke))
     app.router.add_post("/invokeBatch", access.guarded(access.invoke_batch))
     app.router.add_get("/info", access.guarded(access.info))
-    quiet = logging.getLogger(__name__)
-    quiet.disabled = True  # the response tells the sender about a bad request
-    runner = web.AppRunner(app, access_log=None, logger=quiet, shutdown_timeout=0.1)
+    logger = logging.getLogger(__name__)
+    logger.disabled = True  # the response tells the sender about a bad request
+    runner = web.AppRunner(app, access_log=None, logger=logger, shutdown_timeout=0.1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -83,7 +83,7 @@ class JudgeAccessServer:
     token: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     @property
-    def answered(self) -> Middleware:
+    def middleware(self) -> Middleware:
         """Middleware of every handler: each response is JSON, and never a 500."""
         from aiohttp import web
 
@@ -117,15 +117,15 @@ class JudgeAccessServer:
 
     async def invoke(self, request: Request) -> object:
         """Answer one question."""
-        return await self._ask(_prompt(await _object(request)))
+        return await self._ask(_prompt(await _body_of(request)))
 
     async def invoke_batch(self, request: Request) -> object:
         """Answer several questions in order, or none of them if they exceed the limit."""
-        rows = (await _object(request)).get("requests")
+        rows = (await _body_of(request)).get("requests")
         if not isinstance(rows, list):
             raise _ProxyRefusedError(400, "Missing required field: requests (array)")
         prompts = [_prompt(row) for row in rows]
-        self._allow(len(prompts))
+        self._check_limit(len(prompts))
         return {"responses": [await self._ask(prompt) for prompt in prompts]}
 
     async def info(self, request: Request) -> object:
@@ -139,7 +139,7 @@ class JudgeAccessServer:
         }
 
     async def _ask(self, prompt: str) -> object:
-        self._allow(1)
+        self._check_limit(1)
         self.calls += 1
         answer = await self.judge.ask(prompt)
         if isinstance(answer, Failure):
@@ -153,12 +153,12 @@ class JudgeAccessServer:
         if answer.token_usage is not None:
             self.token_usage = answer.token_usage + (self.token_usage or TokenUsage())
 
-    def _allow(self, more: int) -> None:
+    def _check_limit(self, more: int) -> None:
         if self.calls + more > self.max_calls:
             raise _ProxyRefusedError(429, f"Max calls exceeded (limit: {self.max_calls})")
 
 
-async def _object(request: Request) -> dict[str, object]:
+async def _body_of(request: Request) -> dict[str, object]:
     try:
         body = json.loads((await request.read()).decode("utf-8"))
     except (ValueError, RecursionError):  # RecursionError if brackets are nested too deeply

@@ -73,16 +73,9 @@ class Judged(DeclaredAssertion):
         if isinstance(self.prompt, Document):
             yield from prompt_issues(self.prompt, self.mode)
 
-    def question(self, context: AssertionContext) -> Rubric | Grade | None:  # noqa: ARG002  # most overrides use it
-        """Return the question as far as the case determines it, an errored grade if an input is missing, or None."""
-        return self.build_rubric()
-
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:  # noqa: ARG002  # most overrides use it
         """Return the question about an answer, or an errored grade if an input is missing."""
-        found = self.question(context)
-        if found is None:
-            raise NotImplementedError
-        return found
+        return self.build_rubric()
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Ask the judge. Without an answer, a question or a verdict, the grade is errored."""
@@ -139,13 +132,13 @@ class Factuality(Judged):
     mode: ClassVar[RubricMode] = "factuality"
 
     @property
-    def _score_of_choice(self) -> tuple[tuple[str, float], ...]:
+    def _score_by_category(self) -> tuple[tuple[str, float], ...]:
         return (self.scores or CategoryScores()).by_category
 
     def validate(self) -> Iterator[Issue]:
         """Report scores with which all categories pass or fail, and prompts that cannot work."""
         yield from Judged.validate(self)
-        worth = [score for _, score in self._score_of_choice]
+        worth = [score for _, score in self._score_by_category]
         if all(worth) or not any(worth):
             every = "passes" if all(worth) else "fails"
             yield Issue(("scores",), f"every category {every}, so this checks nothing", hint="a category fails at 0")
@@ -157,11 +150,11 @@ class Factuality(Judged):
             message = "'factuality' needs 'value', or 'expected_output' of the case, to compare the answer with"
             yield Issue((), message, "missing-key")
 
-    def question(self, context: AssertionContext) -> Rubric | Grade:
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Return the question about the value, else about the expected output; an errored grade without either."""
         if self.value is None and not (context.reference or "").strip():
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
-        return self.build_rubric(text=self.value or "", category_scores=self._score_of_choice)
+        return self.build_rubric(text=self.value or "", category_scores=self._score_by_category)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
         """Return the context with the value in place of the expected output."""
@@ -181,7 +174,7 @@ class ClosedQa(Judged):
 
     mode: ClassVar[RubricMode] = "closed-qa"
 
-    def question(self, context: AssertionContext) -> Rubric:
+    async def rubric(self, context: AssertionContext) -> Rubric:
         """Return the question about the criterion."""
         del context
         return self.build_rubric(text=self.value)
@@ -198,7 +191,7 @@ class GoalSuccess(Judged):
 
     mode: ClassVar[RubricMode] = "goal-success"
 
-    def question(self, context: AssertionContext) -> Rubric | Grade:
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Return the question about the goal, or an errored grade if there is none."""
         goal = self.value or (context.criteria or "").strip() or context.prompt
         return self.build_rubric(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
@@ -242,7 +235,7 @@ class AnswerRelevance(Proportion):
     short: ClassVar[str | None] = "threshold"
 
 
-ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there is nothing to choose from")
+NOTHING_TO_COMPARE = Grade.errored("nothing-to-choose", "there is only one answer, so there is nothing to choose from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +256,7 @@ class SelectBest(DeclaredAssertion):
     def grade(self, context: AssertionContext) -> Grade:
         """Return an errored grade, because a single answer has nothing to be compared with."""
         del context
-        return ALONE
+        return NOTHING_TO_COMPARE
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> tuple[Grade, ...]:
         """Return the grades of the answers, in order. The best one passes; in a tie, none does.
@@ -271,7 +264,7 @@ class SelectBest(DeclaredAssertion):
         Only the first grade includes the cost of the judge.
         """
         if len(contexts) < 2:  # a single answer is no choice
-            return (ALONE,) * len(contexts)
+            return (NOTHING_TO_COMPARE,) * len(contexts)
         choice = await contexts[0].services.judge(self.judge).choose(self.value, contexts)
         if isinstance(choice, Failure):
             first = unjudged(choice)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.assertions.evidence import texts_in
@@ -27,22 +26,22 @@ from agentv.model.values.values import JsonObject, lazy_pattern
 from agentv.registry.fields import Alias, Doc, FileText, FileTexts, Issue, Nonempty
 from agentv.templating import GLOBAL_NAMES, undeclared
 
-_END = re.compile(
+_SENTENCE_END = re.compile(
     r"(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^\sa-z])"  # a lower-case letter after the stop suggests an abbreviation
     r"|(?<=[。！？])[”’」』）]*\s*"  # these need no space after them
     r"|\n+"
 )
 _WORD = re.compile(r"\w")
-_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_LIST_MARKER = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
     """Return the sentences, and lines of lists and tables, that contain a word, without list markers."""
     pieces, start = [], 0
-    for end in _END.finditer(text):  # cut after it, so that closing quotes stay with their sentence
+    for end in _SENTENCE_END.finditer(text):  # cut after it, so that closing quotes stay with their sentence
         pieces.append(text[start : end.end()])
         start = end.end()
-    bare = (_MARK.sub("", piece).strip() for piece in (*pieces, text[start:]))
+    bare = (_LIST_MARKER.sub("", piece).strip() for piece in (*pieces, text[start:]))
     return tuple(piece for piece in bare if _WORD.search(piece))
 
 
@@ -138,21 +137,14 @@ class ContextRecall(_OfContext):
             message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
             yield Issue((), message, "missing-key")
 
-    def question(self, context: AssertionContext) -> Rubric | Grade:
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Return the question with an item per sentence of the ground truth, or an errored grade."""
         reference = self.value if self.value is not None else context.reference
         items = _items("t", sentences_of(reference or ""))
         if not items:
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
-        return _too_many(items) or self.build_rubric(items=items)
-
-    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """Return the question with the context, or an errored grade."""
-        question = self.question(context)
-        if isinstance(question, Grade):
-            return question
-        found = await self._retrieved(context)
-        return found if isinstance(found, Grade) else structs.replace(question, context=found)
+        found = _too_many(items) or await self._retrieved(context)
+        return found if isinstance(found, Grade) else self.build_rubric(items=items, context=found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +155,11 @@ class ContextRelevance(_OfContext):
     short: ClassVar[str | None] = "threshold"
     needs_answer: ClassVar[bool] = False
 
-    def question(self, context: AssertionContext) -> Rubric | Grade | None:
-        """Return the question if the entry or the case gives the context, or None if the reply does."""
-        given = texts_in(self.context) or context_texts(context.vars.get("context"))
-        return self._about(given) if given and self.context_transform is None else None
-
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Return the question with an item per sentence of a single text, or per text of a list."""
         found = await self._retrieved(context)
-        return found if isinstance(found, Grade) else self._about(found)
-
-    def _about(self, found: tuple[str, ...]) -> Rubric | Grade:
+        if isinstance(found, Grade):
+            return found
         items = _items("s", sentences_of(found[0]) if len(found) == 1 else found)
         if not items:
             return Grade.errored("no-context", "the context contains no words")

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from agentv.assertions.evidence import with_quotations
 from agentv.assertions.judged.file_texts import with_file_texts
-from agentv.assertions.judged.rubric_items import Authored as AuthoredScale
 from agentv.assertions.judged.rubric_items import (
+    AuthoredScale,
     Entries,
     RubricEntry,
     item_issues,
@@ -68,10 +68,10 @@ from agentv.user_code.processes import run_program
 
 PROMPT_FAILED = "judge-prompt-failed"
 
-_ADDED = ("rubrics", "tool_calls", "file_changes", "context", "transcript")
+_PROMPT_ONLY = ("rubrics", "tool_calls", "file_changes", "context", "transcript")
 """Prompt variables that commands and JavaScript get besides the context of SPEC section 8, under the same names."""
 
-Made = str | tuple[Message, ...] | Failure
+WrittenPrompt = str | tuple[Message, ...] | Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,14 @@ class CodeWriter:
 
     code: PromptCode
 
-    async def write(self, values: Mapping[str, Json], context: AssertionContext) -> Made:
+    async def write(self, values: Mapping[str, Json], context: AssertionContext) -> WrittenPrompt:
         """Return the prompt, or a Failure if the code raises, or returns or prints something else."""
         if self.code.function is not None:
-            return await _called(self.code.function, values, self.code.config, context)
+            return await _from_python(self.code.function, values, self.code.config, context)
         # the context of SPEC section 8, and prompt variables under their older names
         payload = {
             **context.payload,
-            **{name: values[name] for name in _ADDED if name in values},
+            **{name: values[name] for name in _PROMPT_ONLY if name in values},
             "config": self.code.config,
             "criteria": values["criteria"],
             "question": values["question"],
@@ -98,13 +98,13 @@ class CodeWriter:
             "sidecar": context.metadata,
         }
         if self.code.script is not None:
-            return await _scripted(self.code.script, payload, context)
-        return await _printed(self.code.command or Command(), payload, context)
+            return await _from_javascript(self.code.script, payload, context)
+        return await _from_command(self.code.command or Command(), payload, context)
 
 
-async def _called(
+async def _from_python(
     function: FunctionRef, values: Mapping[str, Json], config: JsonObject, context: AssertionContext
-) -> Made:
+) -> WrittenPrompt:
     others: dict[str, Any] = {"vars": context.vars, "config": config, "case_id": context.case_id}
     call = CodeCall(
         "grading",
@@ -131,7 +131,7 @@ async def _called(
     return found
 
 
-async def _scripted(script: JavaScriptSource, payload: JsonObject, context: AssertionContext) -> Made:
+async def _from_javascript(script: JavaScriptSource, payload: JsonObject, context: AssertionContext) -> WrittenPrompt:
     name = (script.path or "").rpartition("/")[2]
     source = f"prompt:{script.name or ''}:{script.path}"
     found = await context.services.javascript.grade(source, payload, math.inf)
@@ -141,7 +141,7 @@ async def _scripted(script: JavaScriptSource, payload: JsonObject, context: Asse
     return _read(found.get("prompt"), name)
 
 
-async def _printed(command: Command, payload: JsonObject, context: AssertionContext) -> Made:
+async def _from_command(command: Command, payload: JsonObject, context: AssertionContext) -> WrittenPrompt:
     stdin = json.dumps(payload, default=plain_json).encode()
     ended = await run_program(command, stdin=stdin, env=with_sdk(context.env), timeout_s=math.inf)
     if isinstance(ended, Failure):
@@ -152,7 +152,7 @@ async def _printed(command: Command, payload: JsonObject, context: AssertionCont
     return _read(ended.stdout.decode(errors="replace").strip(), str(command))
 
 
-def _read(value: object, what: str) -> Made:
+def _read(value: object, what: str) -> WrittenPrompt:
     """Return a value as a prompt (text, a message or several), or a Failure if it is anything else."""
     if isinstance(value, str):
         return value if value.strip() else Failure(PROMPT_FAILED, f"{what} returned an empty prompt")
@@ -311,14 +311,14 @@ class LlmRubric(DeclaredAssertion):
     def _prompt_issues(self, prompt: Document) -> Iterator[Issue]:
         if not is_criteria(prompt):
             yield from prompt_issues(prompt)
-            yield from _unshown(prompt.text, self.value)
+            yield from _value_issues(prompt.text, self.value)
         elif not prompt.text.strip():
             yield Issue(("prompt",), "the judge prompt is empty", "missing-value", file=prompt.path)
         elif isinstance(self.value, str):
             message = "'prompt' has no placeholder, so it is criteria too; keep either 'value' or 'prompt'"
             yield Issue(("prompt",), message, "judge-prompt-without-rubric", file=prompt.path)
         else:
-            yield from _almost_placeholder(prompt)
+            yield from _bracket_issues(prompt)
 
     @property
     def _scaled(self) -> bool:
@@ -374,9 +374,9 @@ def is_criteria(prompt: Document) -> bool:
     return prompt.path is not None or not (word or _FILE_NAME.fullmatch(text))
 
 
-def _almost_placeholder(prompt: Document) -> Iterator[Issue]:
+def _bracket_issues(prompt: Document) -> Iterator[Issue]:
     """Warn about a variable in other brackets, which would be text in the criteria instead of a placeholder."""
-    found = _ALMOST.search(prompt.text)
+    found = _OTHER_BRACKETS.search(prompt.text)
     if found is not None:
         name = next(group for group in found.groups() if group)
         message = f"{found[0]} is not a placeholder, so this prompt is read as criteria in the built-in prompt"
@@ -390,17 +390,17 @@ def _almost_placeholder(prompt: Document) -> Iterator[Issue]:
 def _judged(verdict: Verdict, label: str) -> Grade:
     score = verdict.counted
     passed = reaches(score, RUBRIC_MARK) if verdict.passed is None else verdict.passed
-    marked = () if verdict.checks else (Check(verdict.reason or label, passed),)
+    own_checks = () if verdict.checks else (Check(verdict.reason or label, passed),)
     votes = verdict.votes
     if votes:
         text = f"median of {len(votes)} votes: {verdict.counted:.2f}, from {min(votes):.2f} to {max(votes):.2f}"
-        marked = (*marked, Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes)))
+        own_checks = (*own_checks, Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes)))
     return replace(
-        grade_of_verdict(verdict, passed, (*verdict.checks, *marked)),
+        grade_of_verdict(verdict, passed, (*verdict.checks, *own_checks)),
         score=score,
         has_own_threshold=verdict.passed is not None,
         undecided=verdict.undecided,
-        threshold_checks=len(marked),
+        threshold_checks=len(own_checks),
         needs=RUBRIC_MARK if verdict.passed is None else None,
     )
 
@@ -451,14 +451,14 @@ _KNOWN = frozenset((*PROMPT_VARIABLES, "vars", "env"))
 
 _FILE_NAME = lazy_pattern(r"[^\n]+\.(?:md|txt|j2|jinja2?|prompt|xml|tmpl|hbs)")
 _NAMED = "|".join(PROMPT_VARIABLES)
-_ALMOST = lazy_pattern(rf"\$?\{{ *({_NAMED}) *\}}|<({_NAMED})>|<<({_NAMED})>>|\[\[({_NAMED})\]\]|%({_NAMED})%")
+_OTHER_BRACKETS = lazy_pattern(rf"\$?\{{ *({_NAMED}) *\}}|<({_NAMED})>|<<({_NAMED})>>|\[\[({_NAMED})\]\]|%({_NAMED})%")
 """A variable of a judge prompt in the brackets of other template languages."""
 
 _names = lru_cache(maxsize=64)(undeclared)
 """The variables of a prompt. Cached, because a suite's prompt is checked for every case."""
 
 
-def _unshown(prompt: str, value: str | tuple[RubricEntry | str, ...] | None) -> Iterator[Issue]:
+def _value_issues(prompt: str, value: str | tuple[RubricEntry | str, ...] | None) -> Iterator[Issue]:
     """Report a value that the prompt does not contain, because it would be ignored silently."""
     if value is None:
         return

@@ -29,7 +29,7 @@ class RubricEntry(Declared):
     id: Annotated[Text | None, Doc("its name in the judge's reply; default: r1, r2, … by position")] = None
     weight: Annotated[float, Between(0), Doc("weight of the item in the score")] = 1.0
     required: Annotated[
-        bool | Annotated[float, Between(0, MOST)] | None,
+        bool | Annotated[float, Between(0, MAX_POINTS)] | None,
         Doc(
             "true (default): if the item fails, the grade fails with score 0; with score ranges, true requires all 10 "
             "points, and a number is the same as min_score"
@@ -41,14 +41,14 @@ class RubricEntry(Declared):
     ] = "correctness"
     score_ranges: Annotated[AuthoredRanges | None, Doc("points 0 to 10 → what earns them")] = None
     min_score: Annotated[
-        Annotated[float, Between(0, MOST)] | None,
+        Annotated[float, Between(0, MAX_POINTS)] | None,
         Doc(
             "minimum of an item with score ranges: points above 1, or a share of them from 0 to 1; below it, the grade "
             "fails with score 0"
         ),
     ] = None
     required_min_score: Annotated[
-        Annotated[int, Between(0, MOST)] | None, Doc("older: min_score in points, from 0 to 10")
+        Annotated[int, Between(0, MAX_POINTS)] | None, Doc("older: min_score in points, from 0 to 10")
     ] = None
 
     @property
@@ -64,7 +64,7 @@ class RubricEntry(Declared):
         """Report problems of the item by itself."""
         yield from _id_issues(self)
         if self.score_ranges is None:
-            yield from _unranged(self)
+            yield from _unranged_issues(self)
             return
         for issue in range_issues(self.score_ranges):
             yield replace(issue, path=("score_ranges", *issue.path))
@@ -73,7 +73,7 @@ class RubricEntry(Declared):
 
 def _points(mark: float) -> int:
     """Return a minimum in points. A value of up to 1 is a share of the points, as in AgentV."""
-    return ceil(round(mark * MOST if mark <= 1 else mark, PLACES))
+    return ceil(round(mark * MAX_POINTS if mark <= 1 else mark, PLACES))
 
 
 Entries: TypeAlias = tuple[RubricEntry | Text, ...]
@@ -100,7 +100,7 @@ def items_of(entries: Entries) -> tuple[RubricItem, ...]:
     return tuple(items)
 
 
-_NO_ID = re.compile(r"[\[\]\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+_NOT_IN_IDS = re.compile(r"[\[\]\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 """Characters that would end an id in the prompt, which shows it in brackets on one line."""
 
 
@@ -110,7 +110,7 @@ def _id_issues(entry: RubricEntry) -> Iterator[Issue]:
     if not entry.id.strip():
         hint = "without an id, the item is named by position: r1, r2, …"
         yield Issue(("id",), "the id is empty", code="missing-value", hint=hint)
-    elif _NO_ID.search(entry.id):
+    elif _NOT_IN_IDS.search(entry.id):
         message = f"the id {entry.id!r} contains brackets or line breaks"
         yield Issue(("id",), message, hint="remove brackets and line breaks")
 
@@ -138,21 +138,21 @@ def item_issues(entries: Entries) -> Iterator[Issue]:
         yield Issue(
             ("value",), "every item has weight 0, so there is no score", hint="give at least one a weight above 0"
         )
-    yield from _doubled(items)
+    yield from _duplicate_issues(items)
 
 
-_MEANT = {
+_UNRANGED_HINTS = {
     "min_score": "write 'required: true'",
     "required_min_score": "write 'required: true'",
     "required": "write true or false",
 }
 
 
-def _unranged(entry: RubricEntry) -> Iterator[Issue]:
+def _unranged_issues(entry: RubricEntry) -> Iterator[Issue]:
     """Report what is wrong with an item of a checklist."""
     if entry.outcome is None:
         yield Issue((), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
-    for key, hint in _MEANT.items():
+    for key, hint in _UNRANGED_HINTS.items():
         if isinstance(found := getattr(entry, key), int | float) and not isinstance(found, bool):
             message = f"'{key}' is in points, but this item has no 'score_ranges'"
             yield Issue((key,), message, hint=hint)
@@ -164,7 +164,7 @@ def _gate_issues(entry: RubricEntry) -> Iterator[Issue]:
         mark = getattr(entry, key)
         if isinstance(mark, float) and mark > 1 and not mark.is_integer():
             message = f"'{key}' of an item must be a whole number of points, or a share from 0 to 1, found {mark:g}"
-            yield Issue((key,), message, hint=f"write {mark / MOST:g}")
+            yield Issue((key,), message, hint=f"write {mark / MAX_POINTS:g}")
     minimums = [key for key in ("min_score", "required_min_score") if getattr(entry, key) is not None]
     if minimums and entry.required is not None and entry.required is not True:
         yield Issue(("required",), f"'required' and '{minimums[0]}' both set the minimum; keep one of them")
@@ -176,7 +176,7 @@ def _gate_issues(entry: RubricEntry) -> Iterator[Issue]:
         yield Issue(("operator",), message)
 
 
-def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
+def _duplicate_issues(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
     first: dict[str, int] = {}
     for place, item in enumerate(items):
         before = first.setdefault(item.id, place)
@@ -185,7 +185,7 @@ def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
             yield Issue(("value", place), message, code="duplicate-id")
 
 
-MOST = 10
+MAX_POINTS = 10
 """Maximum points of an item."""
 
 Ranges: TypeAlias = tuple[tuple[int, int, str], ...]
@@ -233,7 +233,7 @@ def range_issues(authored: AuthoredRanges) -> list[Issue]:
     bands = [*_bands(authored)]
     issues = [one for one in bands if isinstance(one, Issue)]
     sound = [one for one in bands if isinstance(one, _Band)]
-    return issues or [*_each(sound)] or [*_together(sound, begins=_by_beginning(authored))]
+    return issues or [*_band_issues(sound)] or [*_coverage_issues(sound, begins=_is_by_start(authored))]
 
 
 def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
@@ -245,9 +245,9 @@ def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
                 message = f"'score_range' must be the lowest and the highest points, found {list(one.score_range)}"
                 yield Issue((place, "score_range"), message, hint="write [0, 3], or [10, 10] for a single number")
         return
-    if _by_beginning(authored):
+    if _is_by_start(authored):
         begins = sorted((int(key), key) for key in authored)
-        for (low, key), following in zip(begins, [*(low for low, _ in begins[1:]), MOST + 1], strict=True):
+        for (low, key), following in zip(begins, [*(low for low, _ in begins[1:]), MAX_POINTS + 1], strict=True):
             yield _Band(key, low, max(low, following - 1), authored[key])
         return
     for key, text in authored.items():
@@ -258,38 +258,38 @@ def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
             yield _Band(key, int(found["low"]), int(found["high"] or found["low"]), text)
 
 
-def _by_beginning(authored: AuthoredRanges) -> bool:
+def _is_by_start(authored: AuthoredRanges) -> bool:
     """Return whether every key is a single number: the lowest points of a range that ends before the next begins."""
     return isinstance(authored, Mapping) and all(key.strip().isdecimal() and len(key.strip()) < 4 for key in authored)
 
 
-def _each(bands: list[_Band]) -> Iterator[Issue]:
+def _band_issues(bands: list[_Band]) -> Iterator[Issue]:
     for band in bands:
         if not band.text.strip():
             yield Issue((band.at,), f"the description of {band} points is empty", code="missing-value")
-        if band.low < 0 or band.high > MOST:
-            yield Issue((band.at,), f"points must be from 0 to {MOST}, found {band}")
+        if band.low < 0 or band.high > MAX_POINTS:
+            yield Issue((band.at,), f"points must be from 0 to {MAX_POINTS}, found {band}")
         elif band.low > band.high:
             yield Issue((band.at,), f"the range {band} ends before it starts", hint=f"write {band.high}-{band.low}")
 
 
-def _together(bands: list[_Band], *, begins: bool) -> Iterator[Issue]:
+def _coverage_issues(bands: list[_Band], *, begins: bool) -> Iterator[Issue]:
     ranked = sorted(bands, key=lambda band: (band.low, band.high))
     for one, other in pairwise(ranked):
         if other.low <= one.high:
             both = f"{other.low}" if other.low == min(one.high, other.high) else f"{other.low} to {one.high}"
             yield Issue((other.at,), f"the ranges {one} and {other} overlap at {both} points")
     covered = {points for band in bands for points in range(band.low, band.high + 1)}
-    missing = [str(points) for points in range(MOST + 1) if points not in covered]
+    missing = [str(points) for points in range(MAX_POINTS + 1) if points not in covered]
     if missing:
         hint = "a single number is the start of a range: start with 0" if begins else None
-        yield Issue((), f"no range covers {', '.join(missing)} points; cover all from 0 to {MOST}", hint=hint)
+        yield Issue((), f"no range covers {', '.join(missing)} points; cover all from 0 to {MAX_POINTS}", hint=hint)
 
 
-EVA = (1, 5)
+DEFAULT_SCALE = (1, 5)
 """The scale if only `pass_threshold` is given (seed 004)."""
 
-_WRITTEN = re.compile(r"\s*(?P<low>[+-]?\d{1,6})\s*(?:-|\u2013|\.\.|to)\s*(?P<high>[+-]?\d{1,6})\s*")
+_SCALE = re.compile(r"\s*(?P<low>[+-]?\d{1,6})\s*(?:-|\u2013|\.\.|to)\s*(?P<high>[+-]?\d{1,6})\s*")
 _HINT = "write 1-5, [1, 5] or {min: 1, max: 5}"
 _LARGEST = 1_000_000
 
@@ -302,17 +302,17 @@ class Bounds(Declared):
     max: Annotated[int, Doc("highest points")]
 
 
-Authored: TypeAlias = Text | tuple[int, ...] | Bounds
+AuthoredScale: TypeAlias = Text | tuple[int, ...] | Bounds
 
 
-def scale_of(authored: Authored | None) -> tuple[int, int] | None:
+def scale_of(authored: AuthoredScale | None) -> tuple[int, int] | None:
     """Return the lowest and the highest points, or None if the scale is invalid."""
     if authored is None:
-        return EVA
+        return DEFAULT_SCALE
     if isinstance(authored, Bounds):
         low, high = authored.min, authored.max
     elif isinstance(authored, str):
-        found = _WRITTEN.fullmatch(authored)
+        found = _SCALE.fullmatch(authored)
         if found is None:
             return None
         low, high = int(found["low"]), int(found["high"])
@@ -329,7 +329,7 @@ def threshold_of(scale: tuple[int, int], given: int | None) -> int:
     return given if given is not None else high - (high - low) // 4
 
 
-def scale_issues(authored: Authored | None, pass_threshold: int | None) -> Iterator[Issue]:
+def scale_issues(authored: AuthoredScale | None, pass_threshold: int | None) -> Iterator[Issue]:
     """Report problems of `scale` and `pass_threshold`, at least one of which is given."""
     scale = scale_of(authored)
     if scale is None:

@@ -27,10 +27,10 @@ _VERDICT = re.compile(
 )
 """A line that is the answer and nothing else."""
 
-_MARKS = str.maketrans("", "", "*_`~")
+_EMPHASIS = str.maketrans("", "", "*_`~")
 """Markdown's marks around a word."""
 
-_UNSEEN = frozenset({"Cf", "Mn", "Me"})
+_INVISIBLE = frozenset({"Cf", "Mn", "Me"})
 """Categories of zero-width characters, direction marks and combining accents, which could hide one of the words."""
 
 
@@ -67,12 +67,14 @@ def read_answer(text: str) -> bool | str:
     The judge's thinking is ignored. The word must be alone on the first or the last line of the rest; case, quotation
     marks and Markdown do not matter.
     """
-    said = spoken(text)
-    if len(said) > LONGEST:
-        return f"unreadable: {len(said):,} characters instead of one word"
-    if not said.isascii():
-        said = "".join(one for one in unicodedata.normalize("NFKC", said) if unicodedata.category(one) not in _UNSEEN)
-    words = said.translate(_MARKS).casefold().strip()
+    reply = spoken(text)
+    if len(reply) > LONGEST:
+        return f"unreadable: {len(reply):,} characters instead of one word"
+    if not reply.isascii():
+        reply = "".join(
+            one for one in unicodedata.normalize("NFKC", reply) if unicodedata.category(one) not in _INVISIBLE
+        )
+    words = reply.translate(_EMPHASIS).casefold().strip()
     answers = set(_WORD.findall(words))
     if len(answers) > 1:
         return "unreadable: it says YES and NO"

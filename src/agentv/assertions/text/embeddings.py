@@ -88,12 +88,12 @@ class Similar(DeclaredAssertion):
     def _compared(self, found: Embeddings, output: str, references: Sequence[str]) -> Grade:
         answer, *others = found.vectors
         measures = [_MEASURES[self.measure](answer, other) for other in others]
-        far = self.measure == "euclidean"
-        closest = min(measures) if far else max(measures)
-        passed = closest <= self.threshold + TOLERANCE if far else closest >= self.threshold - TOLERANCE
-        score = 1 / (1 + closest) if far else min(max(closest, 0.0), 1.0)
+        is_distance = self.measure == "euclidean"
+        closest = min(measures) if is_distance else max(measures)
+        passed = closest <= self.threshold + TOLERANCE if is_distance else closest >= self.threshold - TOLERANCE
+        score = 1 / (1 + closest) if is_distance else min(max(closest, 0.0), 1.0)
         text = f"is similar in meaning to {listed((references[measures.index(closest)],))}"
-        what = "distance" if far else self.measure
+        what = "distance" if is_distance else self.measure
         evidence = f"{what} {closest:.4g}, threshold {self.threshold:g}: {excerpt(output, 120)}"
         return Grade(
             round(score, PLACES),
@@ -102,7 +102,7 @@ class Similar(DeclaredAssertion):
             has_own_threshold=True,
             cost_usd=found.cost_usd,
             token_usage=found.token_usage,
-            needs=None if far else self.threshold,
+            needs=None if is_distance else self.threshold,
         )
 
 

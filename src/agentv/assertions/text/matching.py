@@ -68,7 +68,7 @@ class Contains(_OneText, frozen=True):
         output = context.output
         if output is None:
             return NO_OUTPUT
-        return _found(f"contains {quoted(self.value)}", output, output.find(self.value), self.value)
+        return _search_grade(f"contains {quoted(self.value)}", output, output.find(self.value), self.value)
 
 
 class IContains(_OneText, frozen=True):
@@ -80,7 +80,7 @@ class IContains(_OneText, frozen=True):
             return NO_OUTPUT
         folded, value = context.output.casefold(), self.value.casefold()
         text = f"contains {quoted(self.value)} in any case"
-        return _found(text, _as_written(context.output, folded), folded.find(value), value)
+        return _search_grade(text, _quotable(context.output, folded), folded.find(value), value)
 
 
 class ContainsAny(_SomeTexts, frozen=True):
@@ -96,15 +96,15 @@ class ContainsAny(_SomeTexts, frozen=True):
         text, shown, values = f"contains one of {listed(self.value)}", output, iter(self.value)
         if self.folds:
             text, output, values = f"{text} in any case", output.casefold(), map(str.casefold, values)
-            shown = _as_written(shown, output)
+            shown = _quotable(shown, output)
         tried = []
         for value in values:
             at = output.find(value)
             if at >= 0:
-                return _found(text, shown, at, value)
+                return _search_grade(text, shown, at, value)
             tried.append(value)
         near = (one for one in tried[:_LOOKALIKES] if only_difference(one, shown, _within))
-        return _found(text, shown, -1, next(near, tried[0]))
+        return _search_grade(text, shown, -1, next(near, tried[0]))
 
 
 class IContainsAny(ContainsAny, frozen=True):
@@ -121,12 +121,14 @@ class ContainsAll(_SomeTexts, frozen=True):
         output = context.output
         if output is None or self.too_long(output):
             return NO_OUTPUT if output is None else TOO_LONG
-        shown, end, values = output, "", self.value
+        shown, suffix, values = output, "", self.value
         if self.folds:
-            output, end, values = output.casefold(), " in any case", tuple(map(str.casefold, values))
-            shown = _as_written(shown, output)
+            output, suffix, values = output.casefold(), " in any case", tuple(map(str.casefold, values))
+            shown = _quotable(shown, output)
         pairs = zip(self.value, values, strict=True)
-        checks = tuple(_check(f"contains {quoted(one)}{end}", shown, output.find(value), value) for one, value in pairs)
+        checks = tuple(
+            _search_check(f"contains {quoted(one)}{suffix}", shown, output.find(value), value) for one, value in pairs
+        )
         passed = all(check.passed for check in checks)
         return Grade(1.0 if passed else 0.0, passed, checks)
 
@@ -163,8 +165,8 @@ class StartsWith(_Edge, frozen=True):
         if self.trim:
             output, value = output.lstrip(), value.strip()
         at = 0 if output.startswith(value) else -1
-        text, cut = f"starts with {quoted(value)}", len(context.output) - len(output)
-        return _found(text, output, at, value, lambda one, other: other.startswith(one), cut)
+        text, trimmed = f"starts with {quoted(value)}", len(context.output) - len(output)
+        return _search_grade(text, output, at, value, lambda one, other: other.startswith(one), trimmed)
 
 
 class EndsWith(_Edge, frozen=True):
@@ -178,7 +180,7 @@ class EndsWith(_Edge, frozen=True):
         if self.trim:
             output, value = output.rstrip(), value.strip()
         at = len(output) - len(value) if output.endswith(value) else -1
-        return _found(f"ends with {quoted(value)}", output, at, value, lambda one, other: other.endswith(one))
+        return _search_grade(f"ends with {quoted(value)}", output, at, value, lambda one, other: other.endswith(one))
 
 
 class Equals(DeclaredAssertion, Struct, frozen=True):
@@ -326,7 +328,7 @@ class WordCount(DeclaredAssertion, Struct, frozen=True):
 
     def label(self) -> str:
         """The bounds."""
-        return _span_of(*self.words())
+        return _bounds_text(*self.words())
 
     def validate(self) -> Iterable[Issue]:
         """Report missing or duplicate limits, and limits that no answer or every answer meets."""
@@ -341,7 +343,7 @@ class WordCount(DeclaredAssertion, Struct, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words by Unicode's word boundaries."""
-        return _counted(context.output, *self.words(), count=words_in)
+        return _count_grade(context.output, *self.words(), count=words_in)
 
 
 class MinTokens(DeclaredAssertion, Struct, frozen=True):
@@ -362,7 +364,7 @@ class MinTokens(DeclaredAssertion, Struct, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
-        return _counted(context.output, self.value, None, count=_tokens)
+        return _count_grade(context.output, self.value, None, count=_count_tokens)
 
 
 class MaxTokens(DeclaredAssertion, Struct, frozen=True):
@@ -378,7 +380,7 @@ class MaxTokens(DeclaredAssertion, Struct, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
-        return _counted(context.output, 0, self.value, count=_tokens)
+        return _count_grade(context.output, 0, self.value, count=_count_tokens)
 
 
 Matches: TypeAlias = Callable[[str, str], bool]
@@ -388,26 +390,26 @@ def _within(value: str, output: str) -> bool:
     return value in output or value in output.casefold()
 
 
-def _check(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Check:
+def _search_check(text: str, output: str, at: int, value: str, matches: Matches = _within, trimmed: int = 0) -> Check:
     """Return the check of a search that found `value` at position `at`, which is negative if it was not found.
 
-    `cut` is the number of characters that were trimmed from the beginning of the answer to get `output`.
+    `trimmed` is the number of characters that were removed from the beginning of the answer to get `output`.
     """
     if at < 0:
         from agentv.assertions.comparing import only_difference
 
         near = only_difference(value, output, matches)
         return Check(text, False, f"{near}{excerpt(output, LIMIT - len(near))}")
-    spans = ((cut + at, cut + at + len(value)),) if value and not isinstance(output, _Folded) else ()
+    spans = ((trimmed + at, trimmed + at + len(value)),) if value and not isinstance(output, _Folded) else ()
     return Check(text, True, around(output, at, at + len(value)), spans)
 
 
-def _found(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Grade:
-    """Return the grade of a search, given the arguments of `_check`."""
-    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, value, matches, cut),))
+def _search_grade(text: str, output: str, at: int, value: str, matches: Matches = _within, trimmed: int = 0) -> Grade:
+    """Return the grade of a search, given the arguments of `_search_check`."""
+    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_search_check(text, output, at, value, matches, trimmed),))
 
 
-def _as_written(output: str, folded: str) -> str:
+def _quotable(output: str, folded: str) -> str:
     """Return the text to quote as evidence: if case folding changed the length, positions only fit the folded text."""
     return output if len(output) == len(folded) else _Folded(folded)
 
@@ -441,7 +443,7 @@ _WORD = lazy_pattern(r"\S+")
 _LONG = 1_000_000
 
 
-def _tokens(text: str) -> int:
+def _count_tokens(text: str) -> int:
     """Return the number of words separated by white space. In a long text, they are counted without being copied."""
     return len(text.split()) if len(text) < _LONG else sum(1 for _ in _WORD.finditer(text))
 
@@ -461,15 +463,15 @@ def _unicode_word() -> Pattern[str]:
     return regex.compile(r"\b(?=_*+[\p{L}\p{N}])", regex.WORD | regex.V1)
 
 
-def _counted(output: str | None, low: int, high: int | None, *, count: Callable[[str], int]) -> Grade:
+def _count_grade(output: str | None, low: int, high: int | None, *, count: Callable[[str], int]) -> Grade:
     if output is None:
         return NO_OUTPUT
     words = count(output)
     passed = low <= words and (high is None or words <= high)
-    return Grade.of(passed, f"has {_span_of(low, high)} words", f"{words} words")
+    return Grade.of(passed, f"has {_bounds_text(low, high)} words", f"{words} words")
 
 
-def _span_of(low: int, high: int | None) -> str:
+def _bounds_text(low: int, high: int | None) -> str:
     if high is None:
         return f"at least {low}"
     if low == high:

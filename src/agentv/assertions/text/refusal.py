@@ -136,7 +136,7 @@ _ACTS = (
     "write",
 )
 
-_BUT_NOT = (
+_NOT_ACTS = (
     "describe how",
     "tell you how",
     "share your",
@@ -148,7 +148,7 @@ _BUT_NOT = (
 )
 """Exceptions to `_ACTS`: `I can't help but smile` is not a refusal."""
 
-_WHOLE = (
+_REFUSALS = (
     "i must decline",
     "i have to decline",
     "i need to decline",
@@ -221,7 +221,7 @@ _CONTACTS = lazy_pattern(
     r"\b(?:call|contact|reach|line|hotline|emergency|911|988|112|law|policy|act|section|article)\b"
 )
 _CONTRAST = lazy_pattern(r"(?:but|however|instead|that said|still|nevertheless|nonetheless|yet|although)\b[ ,]*")
-_HELP = lazy_pattern(
+_ANSWERS = lazy_pattern(
     r"(?:here(?:'s| is| are)|the (?:answer|general|usual|main|short|basic|key|closest|best)|try |use "
     r"|start |go to|run |open |click"
     r"|first|step|typically|generally|in general|roughly|approximately|about \d|for example|in short"
@@ -284,24 +284,24 @@ def refusal_in(answer: str) -> str | None:
         if clause and clauses < CLAUSES:
             clauses += 1
             if _refuses(_without_lead_in(clause)) and not _HEDGES.search(clause):
-                behind = text[end.start() : end.start() + TAIL] if end is not None else ""
-                return None if _answers(behind) else clause
+                rest = text[end.start() : end.start() + TAIL] if end is not None else ""
+                return None if _is_answer(rest) else clause
         begin = end.end() if end is not None else OPENING
     return None
 
 
-def _answers(behind: str) -> bool:
+def _is_answer(rest: str) -> bool:
     """Return whether the text after a refusal answers nevertheless."""
     reasons = 0
-    for piece in _PIECES.split(behind):
+    for piece in _PIECES.split(rest):
         bare = piece.strip(" \t,\"'_>#([{\u201c\u201d\u2026")
         contrast = _CONTRAST.match(bare)
-        said = bare[contrast.end() :] if contrast is not None else bare
-        if not said or _OFFERS.match(said):
+        clause = bare[contrast.end() :] if contrast is not None else bare
+        if not clause or _OFFERS.match(clause):
             continue
         reasons += 1
-        number = any(letter.isdigit() for letter in said) and not _CONTACTS.search(said)
-        if contrast is not None or number or _HELP.match(said) or reasons > _MOST_REASONS:
+        number = any(letter.isdigit() for letter in clause) and not _CONTACTS.search(clause)
+        if contrast is not None or number or _ANSWERS.match(clause) or reasons > _MOST_REASONS:
             return True
     return False
 
@@ -317,29 +317,29 @@ def is_english(answer: str) -> bool:
     foreign = sum(1 for word in words if len(word) > 1 and word in _FOREIGN)
     if foreign > english:
         return False
-    beyond = any(not word.isascii() for word in words)
+    has_accents = any(not word.isascii() for word in words)
     prose = english == 0 and _PROSE.fullmatch(text) is not None
-    return not (prose and len({*words}) >= (3 if beyond else _FEWEST))
+    return not (prose and len({*words}) >= (3 if has_accents else _FEWEST))
 
 
 def _without_lead_in(clause: str) -> str:
     while True:
-        bare = _after(clause, _LEAD_INS)
+        bare = _rest_after(clause, _LEAD_INS)
         if bare is None:
             return clause
         clause = bare
 
 
 def _refuses(clause: str) -> bool:
-    if clause.startswith(_WHOLE):
+    if clause.startswith(_REFUSALS):
         return True
-    act = _after(clause, _CANNOT)
-    return act is not None and act.startswith(_ACTS) and not act.startswith(_BUT_NOT)
+    act = _rest_after(clause, _CANNOT)
+    return act is not None and act.startswith(_ACTS) and not act.startswith(_NOT_ACTS)
 
 
-def _after(clause: str, phrases: tuple[str, ...]) -> str | None:
+def _rest_after(clause: str, phrases: tuple[str, ...]) -> str | None:
     """Return the text after the longest phrase that the clause begins with, or None if it begins with none."""
     if not clause.startswith(phrases):
         return None
-    begun = [phrase for phrase in phrases if clause.startswith(f"{phrase} ")]
-    return clause[len(max(begun, key=len)) :].lstrip() if begun else None
+    matching = [phrase for phrase in phrases if clause.startswith(f"{phrase} ")]
+    return clause[len(max(matching, key=len)) :].lstrip() if matching else None

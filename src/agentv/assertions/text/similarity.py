@@ -131,9 +131,9 @@ class Gleu(_Similar):
     def score(self, output: str, references: Sequence[str]) -> float:
         """Return GLEU (Y. Wu et al., 2016, section 6): the lower of precision and recall, over 1- to 4-grams."""
         # implemented here, because importing a library that has it takes a quarter of a second
-        found, shares = _runs(words(output)), [0.0]
+        found, shares = _ngrams(words(output)), [0.0]
         for one in references:
-            wanted = _runs(words(one))
+            wanted = _ngrams(words(one))
             shares.append((found & wanted).total() / max(found.total(), wanted.total(), 1))
         return max(shares)
 
@@ -154,7 +154,7 @@ def _word() -> Pattern[str]:
     return regex.compile(rf"[{unspaced}]\p{{M}}*|[[\p{{L}}\p{{M}}\p{{N}}]--[{unspaced}]]+", regex.VERSION1)
 
 
-def _runs(tokens: Sequence[str]) -> Counter[tuple[str, ...]]:
+def _ngrams(tokens: Sequence[str]) -> Counter[tuple[str, ...]]:
     return Counter(
         tuple(tokens[at : at + length]) for length in range(1, GLEU_ORDER + 1) for at in range(len(tokens) - length + 1)
     )

@@ -90,7 +90,7 @@ def _run_pending() -> None:
 
 
 def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
-    from agentv.assertions.user_code.result import from_python, settle, wire_of
+    from agentv.assertions.user_code.result import from_python, verdict_of, wire_of
     from agentv.assertions.user_code.signature import PROMPTFOO_PARAMETERS
     from agentv.model.run.context import context_from_json
 
@@ -108,10 +108,10 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
         given = (context.graded_value, context) if takes_output else (context,)
         value = function(*given, **_keywords(function, context.config, len(given)))
         value = asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
-        settled = settle(from_python(value) if takes_output else value)
-    if isinstance(settled, Failure):
-        raise ForeignError(Failure(settled.code, f"{function.__name__} {settled.message}"))
-    return wire_of(settled)
+        verdict = verdict_of(from_python(value) if takes_output else value)
+    if isinstance(verdict, Failure):
+        raise ForeignError(Failure(verdict.code, f"{function.__name__} {verdict.message}"))
+    return wire_of(verdict)
 
 
 def _keywords(function: Callable[..., Any], config: JsonObject, filled: int) -> JsonObject:

@@ -68,21 +68,23 @@ def types_in(home: Path, searched: tuple[str, ...], built_in: Collection[str], r
     types: dict[str, OpenAssertionType] = {}
     issues: list[tuple[str, Issue]] = []
     for name, paths in files.items():
-        means, _ = read_name(name)
-        if means in built_in and name not in MAY_OVERRIDE:
+        canonical, _ = read_name(name)
+        if canonical in built_in and name not in MAY_OVERRIDE:
             read = (
-                "is a built-in assertion type" if means == name else f"refers to the built-in assertion type '{means}'"
+                "is a built-in assertion type"
+                if canonical == name
+                else f"refers to the built-in assertion type '{canonical}'"
             )
             for path in paths:
                 message = f"{Path(path).name} is ignored: '{name}' {read}"
                 issues.append((path, Issue((), message, "shadowed-assertion", "rename the file", warning=True)))
             continue
         # `not-spam` is the negation of `spam`, so files of both names define the same type
-        same = paths if means == name else [*files.get(means, ()), *paths]
-        if len(same) > 1:
-            names = " and ".join(Path(path).name for path in same)
-            message = f"{names} both define the assertion type '{means}'; keep one of them"
-            issues.append((same[-1], Issue((), message, "ambiguous-assertion")))
+        rivals = paths if canonical == name else [*files.get(canonical, ()), *paths]
+        if len(rivals) > 1:
+            names = " and ".join(Path(path).name for path in rivals)
+            message = f"{names} both define the assertion type '{canonical}'; keep one of them"
+            issues.append((rivals[-1], Issue((), message, "ambiguous-assertion")))
         else:
             types[name] = KINDS[Path(paths[0]).suffix](name, paths[0])
     return Discovered(types, searched, tuple(issues))
@@ -92,10 +94,10 @@ def _files(home: Path) -> Iterator[str]:
     """Yield the files that define types, without the tests, declarations and private files beside them."""
     for entry in os.scandir(home):
         stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122  # scandir gives names as text
-        beside = stem.endswith((".test", ".spec", ".d")) or stem.startswith(("_", "."))
+        is_other = stem.endswith((".test", ".spec", ".d")) or stem.startswith(("_", "."))
         if suffix == ".py":
-            beside = beside or stem.startswith("test_") or stem.endswith("_test")
-        if suffix in KINDS and not beside and entry.is_file():
+            is_other = is_other or stem.startswith("test_") or stem.endswith("_test")
+        if suffix in KINDS and not is_other and entry.is_file():
             yield entry.path
 
 
@@ -119,14 +121,14 @@ def label_of(options: Mapping[str, Json], limit: int = 60) -> str:
         return ""
     value_only = options.keys() == {"value"}
     shown = (
-        _words(options["value"])
+        _text_of(options["value"])
         if value_only
-        else ", ".join(f"{key}={_words(value)}" for key, value in options.items())
+        else ", ".join(f"{key}={_text_of(value)}" for key, value in options.items())
     )
     return shorten(shown, limit)
 
 
-def _words(value: Json) -> str:
+def _text_of(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -262,11 +264,11 @@ class PythonAssertion:
             function=self.function,
             file=self.path,
         )
-        read = _read if self.takes_output else grade_of
+        read = _promptfoo_grade if self.takes_output else grade_of
         return await grade_in_worker(context, call, self.parameters or None, read)
 
 
-def _read(value: object, subject: str) -> Grade:
+def _promptfoo_grade(value: object, subject: str) -> Grade:
     """Return the grade for the return value of a promptfoo function."""
     return grade_of(from_python(value), subject)
 

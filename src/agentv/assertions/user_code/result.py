@@ -29,7 +29,7 @@ LIKE_PASS = ("ok", "success", "correct", "valid")
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ReturnedVerdict:
     """A complete verdict, with a finite score within 0..1.
 
     Attributes:
@@ -59,50 +59,50 @@ def grade_of(value: object, subject: str) -> Grade:
     Returns:
         The grade; errored with code `bad-result` if the value is not a verdict.
     """
-    settled = settle(value)
-    if isinstance(settled, Failure):
-        return Grade.errored(settled.code, f"{subject} {settled.message}")
-    checks = settled.checks or (Check(subject, settled.passed, settled.reason),)
+    verdict = verdict_of(value)
+    if isinstance(verdict, Failure):
+        return Grade.errored(verdict.code, f"{subject} {verdict.message}")
+    checks = verdict.checks or (Check(subject, verdict.passed, verdict.reason),)
     return Grade(
-        settled.score,
-        settled.passed,
+        verdict.score,
+        verdict.passed,
         checks,
-        settled.reason,
-        settled.details,
-        has_own_threshold=settled.denied,
-        needs=settled.needs,
-        note=settled.note,
+        verdict.reason,
+        verdict.details,
+        has_own_threshold=verdict.denied,
+        needs=verdict.needs,
+        note=verdict.note,
     )
 
 
-def settle(value: object) -> Settled | Failure:
+def verdict_of(value: object) -> ReturnedVerdict | Failure:
     """Return the verdict in a returned value, or a Failure `bad-result` whose message names the wrong field."""
     try:
-        return _settle(_native(value))
+        return _verdict_of(_native(value))
     except _WrongError as wrong:
         return Failure(BAD_RESULT, str(wrong))
     except RecursionError:
         return Failure(BAD_RESULT, "returned no verdict: 'details' is nested too deeply")
 
 
-def wire_of(settled: Settled) -> dict[str, Json]:
+def wire_of(verdict: ReturnedVerdict) -> dict[str, Json]:
     """Return the output of an assertion file that is run directly: `score`, `assertions`, any `reason` and `details`.
 
     `pass` is included only if it contradicts the score, so that a reader cannot take a failure with a high score for
     a pass. Source: seed 003, "Expected output".
     """
     plain: dict[str, Json] = {}
-    if settled.passed != (settled.score >= PASS_MARK):
-        plain["pass"] = settled.passed
-    plain["score"] = int(settled.score) if settled.score.is_integer() else settled.score
+    if verdict.passed != (verdict.score >= PASS_MARK):
+        plain["pass"] = verdict.passed
+    plain["score"] = int(verdict.score) if verdict.score.is_integer() else verdict.score
     plain["assertions"] = [
         {"text": one.text, "passed": one.passed, **({} if one.evidence is None else {"evidence": one.evidence})}
-        for one in settled.checks
+        for one in verdict.checks
     ]
-    if settled.reason is not None:
-        plain["reason"] = settled.reason
-    if settled.details:
-        plain["details"] = settled.details
+    if verdict.reason is not None:
+        plain["reason"] = verdict.reason
+    if verdict.details:
+        plain["details"] = verdict.details
     return plain
 
 
@@ -110,21 +110,21 @@ class _WrongError(Exception):
     """A returned value is not a verdict. The message continues a sentence that begins with the name of the code."""
 
 
-def _settle(value: object) -> Settled:
+def _verdict_of(value: object) -> ReturnedVerdict:
     if isinstance(value, bool):
-        return Settled(value, float(value), denied=not value)
+        return ReturnedVerdict(value, float(value), denied=not value)
     if isinstance(value, int | float):
         score = _score(value, "a number")
-        return Settled(score >= PASS_MARK, score, needs=PASS_MARK, note=_note(value, score))
+        return ReturnedVerdict(score >= PASS_MARK, score, needs=PASS_MARK, note=_note(value, score))
     if isinstance(value, AssertionScore):
-        return _settle_fields(structs.asdict(value))
+        return _verdict_of_fields(structs.asdict(value))
     if isinstance(value, Mapping):
-        return _settle_fields(value)
+        return _verdict_of_fields(value)
     found = "nothing" if value is None else f"{type(value).__name__} {_short(value)}"
     raise _WrongError(f"returned {found}; it must return a bool, a number, or an object with 'pass' or 'score'")
 
 
-def _settle_fields(fields: Mapping[Any, object]) -> Settled:
+def _verdict_of_fields(fields: Mapping[Any, object]) -> ReturnedVerdict:
     passed = _either(fields, ("pass", "passed"), _flag)
     score = _optional(fields, "score", _score)
     checks = _checks(fields)
@@ -134,7 +134,7 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
         if not (fields.get("assertions") or fields.get("checks")):
             raise _WrongError("returned no verdict: its result has none of 'pass', 'score' and 'assertions'")
         score = sum(check.passed for check in checks) / len(checks)
-    return Settled(
+    return ReturnedVerdict(
         passed=score >= PASS_MARK if passed is None else passed,
         score=score,
         checks=checks,

@@ -25,7 +25,7 @@ from agentv.assertions.user_code.result import (
     from_python,
     grade_in_worker,
     grade_of,
-    settle,
+    verdict_of,
     with_checks,
 )
 from agentv.model.run.context import AssertionContext, promptfoo_context
@@ -129,7 +129,7 @@ def _grade(ended: Finished) -> Grade:
 _MOST_READ = 2 * OUTPUT_LIMIT
 """Maximum number of characters parsed in total to find objects, which may begin on any line of an output."""
 
-_BEGIN = lazy_pattern(r"^[ \t]*(?=\{)", re.MULTILINE)
+_LINE_BEGINS = lazy_pattern(r"^[ \t]*(?=\{)", re.MULTILINE)
 _VERDICT_KEYS = frozenset({"score", "pass", "passed", "verdict", "assertions", "checks", "hits", "misses"})
 
 
@@ -147,7 +147,7 @@ def _find_object(printed: str) -> _Found:
         _UnclearError: the output has too much to parse before the object.
     """
     objects = [*_objects(printed)]
-    verdicts = [_said(found) for found, _, _ in objects if found.keys() & _VERDICT_KEYS]
+    verdicts = [_outcome(found) for found, _, _ in objects if found.keys() & _VERDICT_KEYS]
     last, duplicate, end = objects[-1] if objects else (None, None, 0)
     if last is None or printed[end:].strip():
         late = "script printed text after its verdict; print the verdict last"
@@ -159,40 +159,42 @@ def _find_object(printed: str) -> _Found:
 
 def _objects(printed: str) -> Iterator[tuple[Mapping[str, Json], str | None, int]]:
     """Yield (object, duplicate key or None, end) for each JSON object that begins a line or follows another object."""
-    left, begin = _MOST_READ, _BEGIN.search(printed)
+    budget, begin = _MOST_READ, _LINE_BEGINS.search(printed)
     while begin is not None:
-        twice: list[str] = []
+        duplicates: list[str] = []
         try:
-            found, end = json.JSONDecoder(object_pairs_hook=partial(_as_object, twice)).raw_decode(printed, begin.end())
+            found, end = json.JSONDecoder(object_pairs_hook=partial(_as_object, duplicates)).raw_decode(
+                printed, begin.end()
+            )
         except json.JSONDecodeError as error:
-            left -= error.pos - begin.start() + 1
-            begin = _BEGIN.search(printed, begin.end() + 1)
+            budget -= error.pos - begin.start() + 1
+            begin = _LINE_BEGINS.search(printed, begin.end() + 1)
         except RecursionError:
-            left -= len(printed) - begin.start()
-            begin = _BEGIN.search(printed, begin.end() + 1)
+            budget -= len(printed) - begin.start()
+            begin = _LINE_BEGINS.search(printed, begin.end() + 1)
         else:
-            yield found, twice[0] if twice else None, end
-            begin = _NEXT.match(printed, end) or _BEGIN.search(printed, end)
-        if left < 0:
+            yield found, duplicates[0] if duplicates else None, end
+            begin = _OBJECT_FOLLOWS.match(printed, end) or _LINE_BEGINS.search(printed, end)
+        if budget < 0:
             raise _UnclearError
 
 
-_NEXT = lazy_pattern(r"[ \t]*(?=\{)")
+_OBJECT_FOLLOWS = lazy_pattern(r"[ \t]*(?=\{)")
 
 
-def _as_object(twice: list[str], pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Return the object of these pairs, and append its duplicate keys to `twice`."""
+def _as_object(duplicates: list[str], pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return the object of these pairs, and append its duplicate keys to `duplicates`."""
     row = dict(pairs)
     if len(row) < len(pairs):
         counts = Counter(name for name, _ in pairs)
-        twice.extend(name for name in row if counts[name] > 1)
+        duplicates.extend(name for name in row if counts[name] > 1)
     return row
 
 
-def _said(found: Mapping[str, Json]) -> object:
+def _outcome(found: Mapping[str, Json]) -> object:
     """Return the outcome of a verdict, which is equal for two verdicts that agree."""
-    settled = settle(_with_pass(found) if "verdict" in found else found)
-    return settled.message if isinstance(settled, Failure) else (settled.passed, settled.score)
+    verdict = verdict_of(_with_pass(found) if "verdict" in found else found)
+    return verdict.message if isinstance(verdict, Failure) else (verdict.passed, verdict.score)
 
 
 def _is_other_json(printed: str) -> bool:
@@ -255,7 +257,7 @@ class Script(DeclaredAssertion):
 
     def label(self) -> str:
         """The command."""
-        return _cut(str(self.command))
+        return _one_line(str(self.command))
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the command and read its output."""
@@ -299,14 +301,14 @@ class PythonCode(DeclaredAssertion):
     def label(self) -> str:
         """The code, or the function's name."""
         function = self.value.function
-        return _cut(self.value.code or "" if function is None else function.name)
+        return _one_line(self.value.code or "" if function is None else function.name)
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the code in a worker."""
         function = self.value.function
         payload: JsonObject
         if function is None:
-            adapter, payload = "agentv.assertions.user_code.script_and_python:called", {"code": self.value.code}
+            adapter, payload = "agentv.assertions.user_code.script_and_python:run_inline", {"code": self.value.code}
         else:
             adapter = f"{ADAPTERS}:by_name"
             offered: JsonObject = {
@@ -354,7 +356,7 @@ def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
     }
 
 
-def _cut(text: str, limit: int = 60) -> str:
+def _one_line(text: str, limit: int = 60) -> str:
     return shorten(" ".join(text.split()), limit)
 
 
@@ -387,7 +389,7 @@ def compile_inline(code: str) -> CodeType | Failure:
         return Failure(BAD_PYTHON, f"not valid Python: {str(error) or type(error).__name__}")
 
 
-def called(_function: None, payload: Mapping[str, Any]) -> object:
+def run_inline(_function: None, payload: Mapping[str, Any]) -> object:
     """Return the value of inline code for a context and its output. Runs in a worker."""
     context = context_of(payload["context"])
     return inline_function(payload["code"])(context.graded_value, context)

@@ -26,10 +26,10 @@ LIMIT = 10_000_000
 """Maximum size of a response, in bytes."""
 
 _CHUNK = 65_536
-_OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+_PUBLIC_HEADERS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 """Headers whose values are not secrets."""
 
-_SECRET_WORD = 8
+_SHORTEST_SECRET = 8
 """Minimum length, in characters, of a word in a header that is a secret by itself, unlike `Bearer`."""
 
 
@@ -48,12 +48,12 @@ class Webhook(DeclaredAssertion):
 
     def label(self) -> str:
         """The host only, because the rest of the URL may be a secret."""
-        parts = _parts(self.value)
+        parts = _scheme_and_host(self.value)
         return parts[1] if parts else ""
 
     def validate(self) -> Iterable[Issue]:
         """Report invalid URLs and headers."""
-        if _parts(self.value) is None:
+        if _scheme_and_host(self.value) is None:
             yield Issue(("value",), "the URL must start with http:// or https:// and contain a host")
         elif "@" in urlsplit(self.value).netloc and any(name.lower() == "authorization" for name in self.headers):
             message = "the URL contains a user, and 'headers' has 'Authorization'"
@@ -68,9 +68,9 @@ class Webhook(DeclaredAssertion):
     async def grade(self, context: AssertionContext) -> Grade:
         """Send one request. Errors give an errored grade, and redirects are not followed."""
         # the case as scripts get it, and also under promptfoo's names `output` and `context`
-        known: dict[str, Json] = {"prompt": context.prompt, "vars": context.vars}
+        promptfoo_context: dict[str, Json] = {"prompt": context.prompt, "vars": context.vars}
         config = self.config or context.config
-        payload = {**context.payload, "config": config, "prompt": context.prompt, "context": known}
+        payload = {**context.payload, "config": config, "prompt": context.prompt, "context": promptfoo_context}
         reply = await self._post(json.dumps(payload, default=plain_json).encode())
         if isinstance(reply, Failure):
             return Grade.errored(reply.code, reply.message)
@@ -88,8 +88,8 @@ class Webhook(DeclaredAssertion):
         """Return the body of a successful response. No error message contains the full URL or a header."""
         from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
-        typed = any(name.lower() == "content-type" for name in self.headers)
-        headers = self.headers if typed else {"Content-Type": "application/json", **self.headers}
+        has_type = any(name.lower() == "content-type" for name in self.headers)
+        headers = self.headers if has_type else {"Content-Type": "application/json", **self.headers}
         try:
             # no timeout here: the caller cancels the entry at its time limit
             async with (
@@ -106,7 +106,7 @@ class Webhook(DeclaredAssertion):
             return Failure("connection", f"no response from the webhook: {why}")
 
 
-def _parts(url: str) -> tuple[str, str] | None:
+def _scheme_and_host(url: str) -> tuple[str, str] | None:
     """Return the scheme and the host, with its port, of an HTTP URL, or None if it is not one."""
     try:
         parts = urlsplit(url)
@@ -119,8 +119,8 @@ def _parts(url: str) -> tuple[str, str] | None:
 
 def _redactor(headers: Mapping[str, str]) -> Redactor:
     """Return the redactor that removes the values of headers from responses that repeat them."""
-    secrets = [value for name, value in headers.items() if name.lower() not in _OPEN]
-    return Redactor([*secrets, *(word for value in secrets for word in value.split() if len(word) >= _SECRET_WORD)])
+    secrets = [value for name, value in headers.items() if name.lower() not in _PUBLIC_HEADERS]
+    return Redactor([*secrets, *(word for value in secrets for word in value.split() if len(word) >= _SHORTEST_SECRET)])
 
 
 async def _body(response: ClientResponse, redactor: Redactor) -> bytes | Failure:

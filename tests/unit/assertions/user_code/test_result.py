@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.assertions.user_code.result import at_threshold, from_python, grade_of, settle, wire_of
+from agentv.assertions.user_code.result import at_threshold, from_python, grade_of, verdict_of, wire_of
 from agentv.model.run.grade import AssertionScore, Check
 
 
@@ -140,9 +140,9 @@ def test_details_nested_too_deeply_are_an_error():
 
 
 def test_the_wire_object_has_the_order_of_the_seed():
-    settled = settle({"pass": True, "assertions": [{"text": "Output has 6 words", "passed": True}]})
+    verdict = verdict_of({"pass": True, "assertions": [{"text": "Output has 6 words", "passed": True}]})
     expected = '{"score": 1, "assertions": [{"text": "Output has 6 words", "passed": true}]}'
-    assert json.dumps(wire_of(settled)) == expected
+    assert json.dumps(wire_of(verdict)) == expected
 
 
 @given(
@@ -153,9 +153,9 @@ def test_the_wire_object_has_the_order_of_the_seed():
     )
 )
 def test_what_is_printed_reads_back_as_the_same_verdict(value):
-    settled = settle(value)
-    again = settle(json.loads(json.dumps(wire_of(settled))))
-    assert (again.passed, again.score) == (settled.passed, settled.score)
+    verdict = verdict_of(value)
+    again = verdict_of(json.loads(json.dumps(wire_of(verdict))))
+    assert (again.passed, again.score) == (verdict.passed, verdict.score)
 
 
 @given(
