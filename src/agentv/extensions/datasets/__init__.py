@@ -9,8 +9,8 @@ DIALECTS = {
     "tau-bench": "agentv.extensions.datasets.dialects:OF_TAU_BENCH",
 }
 
-_OF_ANSWERS = ("actual_output", "retrieval_context", "additional_metadata", "source_file")
-_OF_TOOLS = ("tools_called", "expected_tools", "custom_column_key_values")
+_ANSWER_KEYS = ("actual_output", "retrieval_context", "additional_metadata", "source_file")
+_TOOL_KEYS = ("tools_called", "expected_tools", "custom_column_key_values")
 SIGNS = {
     "record:user_scenario+evaluation_criteria": "tau-bench",
     "record:instruction+actions": "tau-bench",
@@ -20,7 +20,7 @@ SIGNS = {
     "record:input+expectedOutput": "deepeval",
     **{
         f"record:input+{key}": "deepeval"
-        for name in (*_OF_ANSWERS, *_OF_TOOLS)
+        for name in (*_ANSWER_KEYS, *_TOOL_KEYS)
         for key in (name, name[0] + name.title().replace("_", "")[1:])
     },
     **{

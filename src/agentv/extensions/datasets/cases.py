@@ -19,7 +19,7 @@ from agentv.extensions.datasets.samples import DatasetSample, Entry, text_of
 from agentv.model.values.hashes import NumberedHashes, text_hash
 
 CHOICE = "choice"
-_ASKED = "\n\nEnd your answer with a line 'ANSWER: LETTER', where LETTER is {letters}."
+_CHOICE_INSTRUCTION = "\n\nEnd your answer with a line 'ANSWER: LETTER', where LETTER is {letters}."
 
 
 class DatasetCheck(Struct, frozen=True):
@@ -91,7 +91,7 @@ def with_choices(sample: DatasetSample) -> Node:
     lines = "".join(f"\n{letter}) {choice}" for letter, choice in zip(ascii_uppercase, sample.choices, strict=False))
     letters = " or ".join(ascii_uppercase[: len(sample.choices)])
     assert sample.input is not None  # noqa: S101  # a simulated user has no choices
-    node, end = sample.input, f"\n{lines}{_ASKED.format(letters=letters)}"
+    node, end = sample.input, f"\n{lines}{_CHOICE_INSTRUCTION.format(letters=letters)}"
     if isinstance(node, Scalar):
         return node_of(f"{node.value}{end}", span_of(node.at))
     assert isinstance(node, ListNode)  # noqa: S101  # an input is text or messages

@@ -24,7 +24,7 @@ from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]
 
-_TOGETHER = 200
+_BATCH_SIZE = 200
 """Number of cases that are written at a time."""
 
 _LINES = ".jsonl"
@@ -38,13 +38,13 @@ class ConvertedDataset(Struct, frozen=True):
         paths: the files that were written.
         count: number of cases.
         checks: how cases are checked, for messages.
-        left: diagnostics of what was omitted.
+        omitted: diagnostics of what was omitted.
     """
 
     paths: tuple[Path, ...]
     count: int
     checks: str
-    left: tuple[Diagnostic, ...]
+    omitted: tuple[Diagnostic, ...]
 
 
 class DatasetRequest(Struct, frozen=True):
@@ -99,7 +99,7 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
     head: dict[str, Node] = {"assert": node_of(shared, NOWHERE)} if shared else {}
     if len(checks) > 1:
         head["threshold"] = node_of(1, NOWHERE)  # each check must pass
-    head |= FORMATS[request.form].head(request.source, request.tools, _places(request)[0])
+    head |= FORMATS[request.form].head(request.source, request.tools, _output_paths(request)[0])
     server = request.tools.stem if request.tools is not None else ""
     with ExitStack() as undo:
         made = cases(str(request.source), request.form, checks, findings, server)
@@ -120,14 +120,14 @@ def write_suite(
     Raises:
         LoadError, UsageError, OSError: as `from_dataset` does.
     """
-    path, lines = _places(request)
+    path, lines = _output_paths(request)
     name = path.name.removesuffix(path.suffix).removesuffix(".eval").removesuffix(".cases")
     head, findings = {"name": Scalar(name, name, NOWHERE), **content.head}, content.findings
     count = 0
     out = _opened(path, undo)
     out.write(yaml_text(head) if lines is not None else f"{yaml_text(head)}tests:\n")
     into = _opened(lines, undo) if lines is not None else out
-    while some := list(islice(content.cases, _TOGETHER)):  # in batches, so that memory does not grow with their number
+    while some := list(islice(content.cases, _BATCH_SIZE)):  # so that memory does not grow with their number
         count += len(some)
         if lines is not None:
             into.write(jsonl_text(some))
@@ -163,13 +163,13 @@ def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
         return checks, " and ".join(check.name for check in checks)
     reader = FORMATS[request.form]
     first = next(reader.records(str(request.source), Findings()), None)
-    if first is None or reader.says_right(first):
+    if first is None or reader.is_self_graded(first):
         return (), "what each says of a right answer"
     message = f"{request.source} contains {TITLES[request.form]}, which do not say how answers are checked"
     raise UsageError(message, f"add --assert TYPE (repeatable): {', '.join(CHECKS)}")
 
 
-def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
+def _output_paths(request: DatasetRequest) -> tuple[Path, Path | None]:
     """The path of the suite, and that of its cases if they are in another file.
 
     Raises:

@@ -92,11 +92,11 @@ def _print(done: ConvertedDataset) -> int:
     from agentv.model.values.formatting import plural
     from agentv.reports.text import one_line, safe
 
-    print_diagnostics(done.left)
+    print_diagnostics(done.omitted)
     for path in done.paths:
         print_written(path)
     click.echo(f"  {plural(done.count, 'case', ',')}, checked by {one_line(safe(done.checks))}", err=True)
-    return ExitStatus.FAILED if done.left else ExitStatus.PASSED
+    return ExitStatus.FAILED if done.omitted else ExitStatus.PASSED
 
 
 OF_SWE_BENCH = Tasks("swe-bench", "rows of SWE-bench", "agentv.extensions.datasets.swe_bench:from_swe_bench")

@@ -25,7 +25,7 @@ from agentv.extensions.datasets.samples import (
 from agentv.extensions.datasets.tau_bench import head_of_tasks, read_task, tasks
 
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
-_PLACE = re.compile(r"\[DEEPEVAL:(?:IMAGE|PDF):")
+_ATTACHMENT = re.compile(r"\[DEEPEVAL:(?:IMAGE|PDF):")
 _RETRIEVED = re.compile(r"deepeval_source=.*?,deepeval_context=(?P<text>.*)", re.DOTALL)
 _BETWEEN = "|"
 """Separator with which deepeval joins a list of texts in a CSV cell."""
@@ -37,7 +37,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
     if "context" in items:
         items["context"] = _listed(items["context"])
     if "scenario" in items and "input" not in items:
-        return _conversational(record, items, findings)
+        return _conversational_golden(record, items, findings)
     question = items.pop("input", None)
     if isinstance(question, ListNode):
         findings.unfit(question, "'input' of a golden must be text")
@@ -45,7 +45,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
     found = input_of(question, record, findings)
     if found is None:
         return None
-    if _PLACE.search(text_of(found) or ""):
+    if _ATTACHMENT.search(text_of(found) or ""):
         findings.error("no-equivalent", record, "pictures and PDFs of deepeval ([DEEPEVAL:…]) are not converted")
         return None
     expected = text_of(items.pop("expected_output", None))
@@ -68,7 +68,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
     )
 
 
-def _conversational(record: MapNode, items: dict[str, Node], findings: Findings) -> DatasetSample | None:
+def _conversational_golden(record: MapNode, items: dict[str, Node], findings: Findings) -> DatasetSample | None:
     """Read a golden with a simulated user (https://deepeval.com/docs/conversation-simulator)."""
     goal, wanted = text_of(items.pop("scenario")), text_of(items.pop("expected_outcome", None))
     persona, described = _decoded(items.pop("persona", None), "{"), text_of(items.pop("user_description", None))
@@ -79,21 +79,21 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
         findings.error("bad-value", expected or record, message)
         return None
     name, comments = text_of(items.pop("name", None)), text_of(items.pop("comments", None))
-    said = described
+    description = described
     if isinstance(persona, MapNode):  # the form in which deepeval describes it to its model
         details = persona.get("metadata")
         parts = [text_of(persona.get("name")), text_of(persona.get("characteristics"))]
         parts += [f"{key}: {value}" for key, value in plain(details).items()] if isinstance(details, MapNode) else []
-        said = "\n".join(filter(None, parts))
+        description = "\n".join(filter(None, parts))
     checked = [wanted, *conditions]
-    if any(_PLACE.search(one or "") for one in (goal, said, *checked)):
+    if any(_ATTACHMENT.search(one or "") for one in (goal, description, *checked)):
         findings.error("no-equivalent", record, "pictures and PDFs of deepeval ([DEEPEVAL:…]) are not converted")
         return None
     if goal is None:
         findings.error("missing-input", record, "this golden has an empty 'scenario'")
         return None
     opening = None if turns is None or is_empty(turns) else messages_of(turns, findings)
-    user = {"goal": goal, **({"persona": said} if said else {}), "output": "transcript"}
+    user = {"goal": goal, **({"persona": description} if description else {}), "output": "transcript"}
     rubric = {"type": "llm-rubric", "name": "expected outcome", "value": [one for one in checked if one]}
     return DatasetSample(
         input=opening,
@@ -125,7 +125,7 @@ def _listed(node: Node) -> Node:
     return node
 
 
-def _of_openai(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
+def _openai_sample(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
     """Read a sample of OpenAI evals (https://github.com/openai/evals, docs/build-eval.md)."""
     items = dict(record.items)
     found = input_of(items.pop("input", None), record, findings)
@@ -136,7 +136,7 @@ def _of_openai(record: MapNode, findings: Findings, _server: str) -> DatasetSamp
     return DatasetSample(found, references, record.at, identity, metadata=_merged(items, ("metadata",)))
 
 
-def _of_inspect(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
+def _inspect_sample(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
     """Read a sample of Inspect (https://inspect.aisi.org.uk/datasets.html)."""
     items = dict(record.items)
     found = input_of(_decoded(items.pop("input", None), "[{"), record, findings)
@@ -202,20 +202,20 @@ class Format(Struct, frozen=True):
         read: reads a record, given the name of the server whose tools it calls; returns None if it is invalid.
         noun: prefix of the ids of samples without an id.
         records: reads the records of a file.
-        says_right: whether samples say how they are graded, given the first record.
+        is_self_graded: whether samples say how they are graded, given the first record.
         head: returns keys of the suite, given the paths of the file, of the module with the tools, and of the suite.
     """
 
     read: Callable[[MapNode, Findings, str], DatasetSample | None]
     noun: str = "sample"
     records: Callable[[str, Findings], Iterator[MapNode]] = records
-    says_right: Callable[[MapNode], bool] = lambda _: False
+    is_self_graded: Callable[[MapNode], bool] = lambda _: False
     head: Callable[[Path, Path | None, Path], Mapping[str, Node]] = lambda *_: {}
 
 
 FORMATS: Mapping[str, Format] = {
-    DEEPEVAL: Format(_golden, "golden", says_right=lambda first: "scenario" in first.items),
-    OPENAI_EVALS: Format(_of_openai),
-    INSPECT: Format(_of_inspect),
+    DEEPEVAL: Format(_golden, "golden", is_self_graded=lambda first: "scenario" in first.items),
+    OPENAI_EVALS: Format(_openai_sample),
+    INSPECT: Format(_inspect_sample),
     TAU_BENCH: Format(read_task, "task", tasks, lambda _: True, head_of_tasks),
 }

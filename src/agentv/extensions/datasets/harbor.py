@@ -36,7 +36,7 @@ _COMPOSE = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compos
 _WITHOUT_EFFECT = frozenset({"FROM", "ENV", "LABEL", "ARG", "CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER", "STOPSIGNAL"})
 """Instructions that change no file; a Dockerfile with only these needs no container."""
 
-_OF_ENVIRONMENT = ("cpus", "memory_mb", "memory", "storage_mb", "storage", "gpus", "gpu_types", "tpu", "healthcheck")
+_UNSUPPORTED = ("cpus", "memory_mb", "memory", "storage_mb", "storage", "gpus", "gpu_types", "tpu", "healthcheck")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -101,38 +101,38 @@ class _Task:
             return None
         for name in ("instruction.md", "tests/test.sh"):
             file = self._place / name
-            if (not file.is_file() or not file.read_bytes().strip()) and not self._part("steps"):
+            if (not file.is_file() or not file.read_bytes().strip()) and not self._table("steps"):
                 self._wrong("missing-file", f"the task has no {name}, or an empty one")
         for part in ("agent", "verifier"):
-            limit = self._part(part).get("timeout_sec", 1.0)
+            limit = self._table(part).get("timeout_sec", 1.0)
             if not isinstance(limit, int | float) or not 0 < limit < math.inf:
                 self._wrong("bad-value", f"'timeout_sec' of '{part}' must be a number of seconds, found {limit!r}")
         self._refuse()
         found = self._environment()
         if self._failed:
             return None
-        made = mapping({key: node_of(one, self._at) for key, one in self._made(found).items()}, self._at)
+        made = mapping({key: node_of(one, self._at) for key, one in self._case_data(found).items()}, self._at)
         case = sendable(made, self._findings)
         check = node_of([self._check()], self._at)
         return None if case is None else mapping({**case.items, "assert": check}, self._at)
 
     def _refuse(self) -> None:
         """Report parts of the task that have no equivalent."""
-        environment, verifier = self._part("environment"), self._part("verifier")
+        environment, verifier = self._table("environment"), self._table("verifier")
         services = next((one for one in _COMPOSE if (self._place / "environment" / one).is_file()), None)
         if services is not None:
             message = f"the task has services (environment/{services}), which are not supported"
             self._wrong("no-equivalent", message, "a task that runs in the one container of its Dockerfile is")
         separate = verifier.get("environment") or verifier.get("environment_mode") == "separate"
         for key, wrong, what in (
-            ("steps", self._part("steps"), "several steps"),
+            ("steps", self._table("steps"), "several steps"),
             ("os", environment.get("os", "linux") != "linux", "another system than Linux"),
             ("mcp_servers", environment.get("mcp_servers"), "MCP servers"),
             ("verifier", separate, "a verifier in a container of its own"),
         ):  # fmt: skip
             if wrong:
                 self._wrong("no-equivalent", f"the task has {what} ('{key}'), which is not supported")
-        ignored = [key for key in _OF_ENVIRONMENT if environment.get(key)]
+        ignored = [key for key in _UNSUPPORTED if environment.get(key)]
         if environment.get("network_mode", "public") != "public" or environment.get("allow_internet") is False:
             ignored.append("network_mode")
         if ignored:
@@ -140,24 +140,24 @@ class _Task:
 
     def _environment(self) -> _Environment:
         """The environment that the Dockerfile defines, with the working directory of task.toml if it has one."""
-        said, file = self._part("environment"), self._place / "environment" / "Dockerfile"
-        found = _Environment(needs_container=str(said.get("docker_image") or ""))
+        table, file = self._table("environment"), self._place / "environment" / "Dockerfile"
+        found = _Environment(needs_container=str(table.get("docker_image") or ""))
         if file.is_file() and not found.needs_container:
             for line in re.sub(r"\\\r?\n", " ", file.read_text(encoding="utf-8", errors="replace")).splitlines():
                 if line.strip() and not line.lstrip().startswith("#"):
                     try:
-                        _follow(line.split(maxsplit=1), found, file.parent)
+                        _apply_instruction(line.split(maxsplit=1), found, file.parent)
                     except ValueError:
                         self._wrong("bad-value", f"a line of the Dockerfile cannot be read: {line.strip()}")
         elif not found.needs_container:
             self._wrong("missing-file", "the task has no environment/Dockerfile, and names no docker_image")
-        found.workdir = str(said.get("workdir") or found.workdir)
+        found.workdir = str(table.get("workdir") or found.workdir)
         if not found.workdir.startswith("/") or found.workdir == "/":
             self._wrong("no-equivalent", "the task names no working directory", "add WORKDIR to its Dockerfile")
         return found
 
-    def _made(self, found: _Environment) -> dict[str, Any]:
-        environment = self._part("environment")
+    def _case_data(self, found: _Environment) -> dict[str, Any]:
+        environment = self._table("environment")
         confined = not found.needs_container and PurePosixPath(found.workdir).parts[1] not in SYSTEM_DIRECTORIES
         image = environment.get("docker_image")
         docker = {"image": image} if image else {"context": self._path("environment")}
@@ -170,36 +170,36 @@ class _Task:
             "env": _env(environment),
             "ignore": [f"{_PLACE}/**"],
         }
-        solve, env = f"{_PLACE}/solution/solve.sh", _env(self._part("solution"))
+        solve, env = f"{_PLACE}/solution/solve.sh", _env(self._table("solution"))
         command = {"command": f"chmod +x {solve} && {solve}", **({"env": env} if env else {})}
         solution = {"files": {f"{_PLACE}/solution": self._path("solution")}, "commands": [command]}
-        task = self._part("task")
+        task = self._table("task")
         made = {
             "id": self._place.resolve().name,
             "description": task.get("description"),
             "input": (self._place / "instruction.md").read_text(encoding="utf-8", errors="replace"),
-            "timeout_s": self._part("agent").get("timeout_sec"),
+            "timeout_s": self._table("agent").get("timeout_sec"),
             "sandbox": ["docker", "bwrap"] if confined else "docker",
             "workspace": {key: one for key, one in workspace.items() if one},
             "solution": solution if (self._place / "solution" / "solve.sh").is_file() else None,
-            "metadata": {**self._part("metadata"), **({"task": task["name"]} if "name" in task else {})},
+            "metadata": {**self._table("metadata"), **({"task": task["name"]} if "name" in task else {})},
         }
         return {key: one for key, one in json.loads(json.dumps(made, default=str)).items() if one}
 
     def _check(self) -> dict[str, Any]:
         """The assertion that runs the tests. Its `env` may have placeholders, unlike the texts of the task."""
         logs = shlex.join(f"{_PLACE}/logs/{name}" for name in ("verifier", "agent", "artifacts"))
-        tests, env = f"{_PLACE}/tests/test.sh", _env(self._part("verifier"))
+        tests, env = f"{_PLACE}/tests/test.sh", _env(self._table("verifier"))
         return {
             "type": "command",
             "command": f"mkdir -p {logs} && chmod +x {tests} && {tests}",
             "parse": "reward",
             "path": f"{_PLACE}/logs/verifier",
-            "timeout_s": self._part("verifier").get("timeout_sec", _TIMEOUT_S),
+            "timeout_s": self._table("verifier").get("timeout_sec", _TIMEOUT_S),
             **({"env": env} if env else {}),
         }
 
-    def _part(self, name: str) -> Any:
+    def _table(self, name: str) -> Any:
         """A table of task.toml; empty if there is none. `steps` is returned as it is."""
         found = self._config.get(name)
         return found if isinstance(found, dict) or name == "steps" else {}
@@ -217,15 +217,15 @@ class _Task:
         self._findings.error(code, self._at, f"{self._place.name}: {message}", hint)
 
 
-def _follow(line: list[str], found: _Environment, context: Path) -> None:
+def _apply_instruction(line: list[str], found: _Environment, context: Path) -> None:
     """Apply one instruction of a Dockerfile to the environment."""
-    name, said = line[0].upper(), (line[1:] or [""])[0]
+    name, arguments = line[0].upper(), (line[1:] or [""])[0]
     if name == "WORKDIR":
-        found.workdir = str(PurePosixPath(found.workdir or "/", said.strip().strip('"')))
+        found.workdir = str(PurePosixPath(found.workdir or "/", arguments.strip().strip('"')))
         if found.files:
             found.needs_container = found.needs_container or " ".join(line)
     elif name in ("COPY", "ADD"):
-        words = [str(one) for one in json.loads(said)] if said.startswith("[") else shlex.split(said)
+        words = [str(one) for one in json.loads(arguments)] if arguments.startswith("[") else shlex.split(arguments)
         *sources, target = [one for one in words if not one.startswith("--chown") and not one.startswith("--chmod")]
         place = PurePosixPath(found.workdir or "/", target)
         inside = bool(found.workdir) and place.is_relative_to(found.workdir)
@@ -243,8 +243,8 @@ def _follow(line: list[str], found: _Environment, context: Path) -> None:
 
 def _env(part: Mapping[str, Any]) -> dict[str, str]:
     """The `env` of a part of a task, with `${NAME}` converted to a placeholder for the environment variable."""
-    said = part.get("env")
-    return {name: _VARIABLE.sub(_rendered, str(one)) for name, one in said.items()} if isinstance(said, dict) else {}
+    env = part.get("env")
+    return {name: _VARIABLE.sub(_rendered, str(one)) for name, one in env.items()} if isinstance(env, dict) else {}
 
 
 def _rendered(found: re.Match[str]) -> str:

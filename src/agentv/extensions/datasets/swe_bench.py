@@ -29,14 +29,14 @@ _TIMEOUT_S = 1800
 
 _TEXTS = ("instance_id", "repo", "base_commit", "problem_statement", "patch", "test_patch")
 _PATCHES = {"patch": ".patch", "test_patch": ".tests.patch"}
-_NAMES = ("FAIL_TO_PASS", "PASS_TO_PASS")
+_LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
 _FORMS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "instance_id": (re.compile(r"\w[\w.-]*"), "letters, digits, '.', '-' and '_'"),
     "repo": (re.compile(r"[\w.-]+/[\w.-]+"), "ORG/NAME"),
     "base_commit": (re.compile(r"[0-9a-f]{7,64}"), "the hash of a commit"),
 }
 _PATCHED = re.compile(r"^\+\+\+ b/([^\t\n]+)", re.MULTILINE)
-_OF_UNITTEST = re.compile(r"(\w+) \(([\w.]+)\)")
+_UNITTEST_NAME = re.compile(r"(\w+) \(([\w.]+)\)")
 
 
 def from_swe_bench(request: DatasetRequest, process_env: Mapping[str, str]) -> ConvertedDataset:
@@ -86,7 +86,7 @@ def _cases(request: DatasetRequest, folder: Path, findings: Findings) -> Iterato
 def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | None:
     """The values of a row, with its lists of tests parsed, or None if the row is invalid, which is reported."""
     row = plain(record)
-    wrong = [key for key in (*_TEXTS, *_NAMES) if key not in row]
+    wrong = [key for key in (*_TEXTS, *_LISTS) if key not in row]
     if wrong:
         findings.error("missing-key", record, f"a row of SWE-bench needs {', '.join(map(repr, wrong))}")
         return None
@@ -96,7 +96,7 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
             found = json.dumps(row[key])[:80]
             findings.error("bad-value", record.items[key], f"'{key}' must be {means}, found {found}")
             wrong.append(key)
-    for key in _NAMES:
+    for key in _LISTS:
         if isinstance(row[key], str):
             with suppress(ValueError):
                 row[key] = json.loads(row[key])
@@ -106,7 +106,7 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
     if not wrong and not row["FAIL_TO_PASS"]:
         findings.error("checks-nothing", record, "'FAIL_TO_PASS' is empty, so an agent that does nothing would pass")
         wrong.append("FAIL_TO_PASS")
-    if not wrong and command == COMMAND and any(map(_OF_UNITTEST.fullmatch, row["FAIL_TO_PASS"])):
+    if not wrong and command == COMMAND and any(map(_UNITTEST_NAME.fullmatch, row["FAIL_TO_PASS"])):
         message = f"the tests of {row['repo']} are those of unittest, which pytest does not name so"
         findings.error("no-equivalent", record, message, f"add --test-command, which runs {TESTS} and writes {REPORT}")
         wrong.append("FAIL_TO_PASS")
@@ -115,7 +115,7 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
 
 def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> MapNode:
     tests = shlex.join(one for one in _PATCHED.findall(row["test_patch"]) if not one.endswith("conftest.py"))
-    fail_to_pass, pass_to_pass = ([_OF_UNITTEST.sub(r"\2.\1", one) for one in row[key]] for key in _NAMES)
+    fail_to_pass, pass_to_pass = ([_UNITTEST_NAME.sub(r"\2.\1", one) for one in row[key]] for key in _LISTS)
     check = {
         "type": "command",
         "command": command.replace(TESTS, tests).replace(REPORT, _REPORT),
@@ -134,6 +134,6 @@ def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> 
         },
         "solution": f"{files}{_PATCHES['patch']}",
         "assert": [check],
-        "metadata": {key: one for key, one in row.items() if key not in (*_TEXTS, *_NAMES) and one not in (None, "")},
+        "metadata": {key: one for key, one in row.items() if key not in (*_TEXTS, *_LISTS) and one not in (None, "")},
     }
     return mapping({key: node_of(one, record.at) for key, one in made.items()}, span_of(record.at))

@@ -130,26 +130,26 @@ def read_task(record: MapNode, findings: Findings, server: str) -> DatasetSample
     opening = None if history is None or is_empty(history) else messages_of(history, findings)
     called = (one for one in actions if one["name"] != "respond")
     calls = [{"tool": f"{server}.{one['name']}", "args": _arguments(one)} for one in called]
-    said = [str(one) for one in outputs] if "COMMUNICATE" in basis else []
+    required = [str(one) for one in outputs] if "COMMUNICATE" in basis else []
     identity, description = text_of(items.pop("id", None)), items.pop("description", None)
     purpose = description.get("purpose") if isinstance(description, MapNode) else description
     at = span_of(record.at)
     return DatasetSample(
         input=opening,
-        references=(", ".join(said),) if said else (),
+        references=(", ".join(required),) if required else (),
         at=record.at,
         id=identity,
         description=text_of(purpose),
         user=node_of({**user, "output": "answers"}, at),
-        checks=tuple(_checks(actions, said, wanted, basis, server)),
+        checks=tuple(_checks(actions, required, wanted, basis, server)),
         solution=node_of({"calls": calls}, at) if server else None,
         metadata={key: items[key] for key in ("user_id", "annotator") if key in items and not is_empty(items[key])},
     )
 
 
 def _user(scenario: MapNode) -> dict[str, Any]:
-    said: Mapping[str, Any] = plain(scenario)
-    given, persona = said.get("instructions") or "", said.get("persona")
+    plain_scenario: Mapping[str, Any] = plain(scenario)
+    given, persona = plain_scenario.get("instructions") or "", plain_scenario.get("persona")
     user: dict[str, Any] = {"goal": given} if isinstance(given, str) else {}
     if isinstance(given, Mapping):
         unknown = given.get("unknown_info")
@@ -198,7 +198,7 @@ def _arguments(action: Mapping[str, Any]) -> Any:
 
 
 def _checks(
-    actions: Sequence[Any], said: Sequence[str], wanted: Mapping[str, Any], basis: Sequence[str], server: str
+    actions: Sequence[Any], required: Sequence[str], wanted: Mapping[str, Any], basis: Sequence[str], server: str
 ) -> Iterator[Entry]:
     """Yield the assertions of a task. Without the tools, calls that change the database are compared instead of it."""
     if "DB" in basis and server:
@@ -213,8 +213,8 @@ def _checks(
                 yield {"type": "trajectory:tool-args-match", "value": match}
             else:
                 yield {"type": "trajectory:tool-used", "value": one["name"]}
-    if said:  # tau-bench looks for numbers in answers without their commas
+    if required:  # tau-bench looks for numbers in answers without their commas
         transform = "output | replace(',', '')"
-        yield {"type": "icontains-all", "name": "says", "value": list(said), "transform": transform}
+        yield {"type": "icontains-all", "name": "says", "value": list(required), "transform": transform}
     if "NL_ASSERTION" in basis and wanted.get("nl_assertions"):
         yield {"type": "llm-rubric", "name": "nl assertions", "value": list(wanted["nl_assertions"])}

@@ -20,9 +20,9 @@ from agentv.extensions.promptfoo.settings import checked_calls
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
-    held,
-    listed,
+    list_items,
     mapping,
+    mapping_items,
     number_node,
     text_in,
     text_node,
@@ -32,10 +32,10 @@ from agentv.extensions.promptfoo.source import (
 )
 from agentv.extensions.promptfoo.tables import (
     ABSENT,
+    ANY_SCORE,
     ASSERTION_KEYS,
     CODE,
     CONFIGURED,
-    EMPTY_MARK,
     GRADED,
     MEASURES,
     OWN_THRESHOLD,
@@ -89,7 +89,7 @@ _REDTEAM = "promptfoo:redteam:"
 def assertions(node: Node, source: Source) -> Node:
     """The converted entries of an `assert` list, including those of nested lists and of files that it names."""
     if not isinstance(node, ListNode):
-        source.tell(node, "'assert' is not a list")
+        source.error(node, "'assert' is not a list")
         return node
     return ListNode([entry for item in node.items for entry in _entries(item, source)], node.at)
 
@@ -106,11 +106,11 @@ def _entries(node: Node, source: Source) -> list[Node]:
 
 def _entry(node: Node, source: Source) -> Node:
     if not isinstance(node, MapNode):
-        source.tell(node, "an assertion in promptfoo is a mapping", "write it as a mapping with 'type'")
+        source.error(node, "an assertion in promptfoo is a mapping", "write it as a mapping with 'type'")
         return node
     kind = node.get("type")
     if not isinstance(kind, Scalar) or not isinstance(kind.value, str):
-        source.tell(node, "this assertion has no type")
+        source.error(node, "this assertion has no type")
         return node
     inverted = kind.value.startswith("not-")
     name = kind.value.removeprefix("not-")
@@ -121,13 +121,13 @@ def _entry(node: Node, source: Source) -> Node:
     if calls is not None:
         kept = {key: item for key, item in node.items.items() if key not in ("type", "value")}
         made = _converted(mapping(node, {**kept, "type": calls["type"]}), kind, "is-json", source)
-        return mapping(node, {**held(made), **calls})
+        return mapping(node, {**mapping_items(made), **calls})
     if ours is None:
         if name.startswith(_REDTEAM):
             hint = "agentv does not grade attacks; judge the answer with llm-rubric"
         else:
             hint = ABSENT.get(name, "promptfoo has no such type either: write it as an agentv assertion")
-        source.tell(kind, f"'{name}' has no equivalent", hint)
+        source.error(kind, f"'{name}' has no equivalent", hint)
         return node  # the reader reports its unknown type
     return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
 
@@ -142,7 +142,7 @@ def _set(node: MapNode, source: Source) -> Node:
         elif key == "config" and is_empty(item):
             continue
         else:
-            source.unread(key, node.keys[key], " of an assert-set", ("assert", "metric", "weight", "threshold"))
+            source.unknown_key(key, node.keys[key], " of an assert-set", ("assert", "metric", "weight", "threshold"))
     if "threshold" in items:
         return mapping(node, items)
     inner = items.get("assert")  # without a threshold, every assertion of a set must pass
@@ -156,20 +156,20 @@ def _set(node: MapNode, source: Source) -> Node:
 
 def is_graded(node: Node | None) -> bool:
     """Whether some assertion of a list may pass with a score below 1."""
-    return any(_name(one) in GRADED or value_at(one, "min_score") is not None for one in listed(node))
+    return any(_name(one) in GRADED or value_at(one, "min_score") is not None for one in list_items(node))
 
 
-def weighed(entries: ListNode) -> ListNode:
+def with_flat_sets(entries: ListNode) -> ListNode:
     """The assertions of a case with a threshold, with each set replaced by its entries.
 
     In such a case, a set counts as its mean score in promptfoo, and as 1 or 0 in agentv. Entries that share the weight
     of their set give the same mean.
     """
-    return ListNode([one for entry in entries.items for one in _weighed(entry)], entries.at)
+    return ListNode([one for entry in entries.items for one in _flat_set(entry)], entries.at)
 
 
-def _weighed(entry: Node) -> list[Node]:
-    inner = listed(value_at(entry, "assert"))
+def _flat_set(entry: Node) -> list[Node]:
+    inner = list_items(value_at(entry, "assert"))
     whole, weights = _weight(entry), [_weight(one) for one in inner]
     if not sum(weights):
         return [entry]
@@ -182,8 +182,8 @@ def _weighed(entry: Node) -> list[Node]:
 
 
 def _weight(entry: Node) -> float:
-    said = value_at(entry, "weight")
-    return float(said.value) if isinstance(said, Scalar) and isinstance(said.value, int | float) else 1.0
+    weight = value_at(entry, "weight")
+    return float(weight.value) if isinstance(weight, Scalar) and isinstance(weight.value, int | float) else 1.0
 
 
 def required(entries: ListNode) -> ListNode:
@@ -192,8 +192,8 @@ def required(entries: ListNode) -> ListNode:
     for one in entries.items:
         weight = value_at(one, "weight")
         weighs_nothing = isinstance(weight, Scalar) and weight.value == 0
-        if "type" in held(one) and not weighs_nothing:
-            made.append(mapping(one, {**held(one), "required": Scalar(True, "true", one.at)}))
+        if "type" in mapping_items(one) and not weighs_nothing:
+            made.append(mapping(one, {**mapping_items(one), "required": Scalar(True, "true", one.at)}))
         else:
             made.append(one)
     return ListNode(made, entries.at)
@@ -214,21 +214,21 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         written = _value(value, ours, source)
         if written is None:
             return node
-        items["value"] = _failing(written, value, kind, source) if ours == "javascript" else written
+        items["value"] = _with_return(written, value, kind, source) if ours == "javascript" else written
     if ours in USED:
-        _as_promptfoo_counts(items, kind, ours)
+        _adjust_usage_check(items, kind, ours)
     if ours in CODE and "threshold" not in items and may_score(value, source):
-        items["threshold"] = Scalar(EMPTY_MARK, f"{EMPTY_MARK:f}", node.at)
+        items["threshold"] = Scalar(ANY_SCORE, f"{ANY_SCORE:f}", node.at)
     return mapping(node, items)
 
 
-def _failing(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
+def _with_return(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
     """The code; with a final `return` that fails, as in promptfoo, if it has several lines and no `return`."""
     text = written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
     if text_in(node).startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
         return written
     message = "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
-    source.note(node, message, "write 'return' before the last expression")
+    source.remark(node, message, "write 'return' before the last expression")
     fails = "true" if kind.text.startswith("not-") else "false"
     return text_node(f"{text.rstrip()}\nreturn {fails};\n", written.at)
 
@@ -239,7 +239,7 @@ def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict
     if key == "threshold" and ours in OWN_THRESHOLD | CODE | GRADED:
         return {key if ours in OWN_THRESHOLD | CODE else "min_score": item}
     if key == "threshold":
-        source.note(node.keys[key], f"'threshold' is omitted: promptfoo does not read it for '{ours}'")
+        source.remark(node.keys[key], f"'threshold' is omitted: promptfoo does not read it for '{ours}'")
         return {}
     if key in _TRANSFORMS:
         is_member = key == "contextTransform" and isinstance(item, Scalar) and _MEMBER.fullmatch(item.text)
@@ -250,7 +250,7 @@ def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict
     convert = _SPECIAL.get(key)
     if convert is not None:
         return convert(item, ours, source)
-    source.unread(key, node.keys[key], " of an assertion", (*ASSERTION_KEYS, "threshold", *_SPECIAL, *_TRANSFORMS))
+    source.unknown_key(key, node.keys[key], " of an assertion", (*ASSERTION_KEYS, "threshold", *_SPECIAL, *_TRANSFORMS))
     return {}
 
 
@@ -259,7 +259,7 @@ def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
         return {}
     if ours in CONFIGURED:
         return {"config": node}
-    source.tell(node, f"'config' of '{ours}' has no equivalent", "javascript and python take 'config'")
+    source.error(node, f"'config' of '{ours}' has no equivalent", "javascript and python take 'config'")
     return {}
 
 
@@ -269,7 +269,7 @@ def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
         return {"provider": node} if found is None else {"embedder": found}
     kind = registries().assertions.find(ours)
     if kind is None or not kind.options.needs_judge:
-        source.note(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
+        source.remark(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
         return {}
     return named_judge_of(node, source) or {"provider": node}
 
@@ -279,7 +279,7 @@ def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
     if made is not None:
         return {"prompt": made}
     if ours not in RUBRICS:
-        source.tell(node, f"'rubricPrompt' of '{ours}' has no equivalent", "write it as llm-rubric with a 'prompt'")
+        source.error(node, f"'rubricPrompt' of '{ours}' has no equivalent", "write it as llm-rubric with a 'prompt'")
     return {}
 
 
@@ -298,7 +298,7 @@ def _name(node: Node) -> str:
     return text_in(value_at(node, "type")).removeprefix("not-")
 
 
-def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+def _adjust_usage_check(items: dict[str, Node], kind: Scalar, ours: str) -> None:
     """Follow promptfoo: a negated list forbids each of its names, and `max` without `min` also allows no use."""
     value = items.get("value")
     if isinstance(value, ListNode) and kind.text != ours:
@@ -316,7 +316,7 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
             return text_node(path + function, node.at) if node.value.startswith(FILE) else node
         if source.is_code(node.value):
             hint = "write an assertion of type python that names a function"
-            source.tell(node, f"the computed value '{node.text}' has no equivalent", hint)
+            source.error(node, f"the computed value '{node.text}' has no equivalent", hint)
             return None
         if node.value.startswith(FILE) and ours not in SCHEMAS:
             content = source.content(node)
@@ -339,7 +339,9 @@ def _checked(schema: Node, source: Source) -> Node:
     elif isinstance(schema, MapNode):
         for key, one in schema.items.items():
             if key == "format" and isinstance(one, Scalar):
-                source.tell(one, f"agentv does not check the format '{one.text}' of a JSON Schema", "write a 'pattern'")
+                source.error(
+                    one, f"agentv does not check the format '{one.text}' of a JSON Schema", "write a 'pattern'"
+                )
             _checked(one, source)
     return schema
 
@@ -348,18 +350,18 @@ def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
     """The items of a comma-separated text, or None if they cannot be told before rendering, which is reported."""
     if has_placeholder(node.text):
         message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
-        source.tell(node, message, "write a list, with a placeholder for one text in each item")
+        source.error(node, message, "write a list, with a placeholder for one text in each item")
         return None
     # items in double quotes may contain commas
     pairs = (one.group("quoted", "plain") for one in _ITEM.finditer(node.text))
     found = [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in pairs]
     if any(one.startswith('"') for one in found):
-        source.tell(node, f"a quotation mark in the value of '{ours}' is not closed", "write a list")
+        source.error(node, f"a quotation mark in the value of '{ours}' is not closed", "write a list")
         return None
     return ListNode([text_node(item, node.at) for item in found], node.at)
 
 
-def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
+def with_thresholds(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
     """The suite's keys and its cases, with the thresholds at which cases pass.
 
     Args:
@@ -372,14 +374,14 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
     default = head.get("default_test")
     shared = value_at(default, "assert")
     if isinstance(default, MapNode) and "threshold" in default.items:
-        flat = {**default.items, "assert": weighed(shared)} if isinstance(shared, ListNode) else default.items
-        found = ListNode(list(map(_weighed_case, tests.items)), tests.at) if isinstance(tests, ListNode) else tests
+        flat = {**default.items, "assert": with_flat_sets(shared)} if isinstance(shared, ListNode) else default.items
+        found = ListNode(list(map(_flat_case, tests.items)), tests.at) if isinstance(tests, ListNode) else tests
         return {**head, "default_test": mapping(default, flat)}, found
     made = {**head, "threshold": number_node(1, tests.at)}
     if not isinstance(tests, ListNode):
         return made, tests
     mixed = any(isinstance(one, MapNode) and "threshold" in one.items for one in tests.items)
-    gated = [_marked_case(one, shared, mixed=mixed) for one in tests.items]
+    gated = [_case_with_threshold(one, shared, mixed=mixed) for one in tests.items]
     changed = any(one is not other for one, other in zip(gated, tests.items, strict=True))
     if changed and not mixed and isinstance(shared, ListNode) and isinstance(default, MapNode):
         made["default_test"] = mapping(default, {**default.items, "assert": required(shared)})
@@ -389,16 +391,16 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
 def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
     """Report assertions that count as their score in promptfoo and as 1 or 0 here, in tests with a threshold."""
     default = head.get("default_test")
-    places = [default, *listed(tests)]
-    marks = [one for one in places if "threshold" in held(one)]
+    places = [default, *list_items(tests)]
+    marks = [one for one in places if "threshold" in mapping_items(one)]
     for place in places if default in marks else [default, *marks] if marks else []:
-        for entry in listed(value_at(place, "assert")):
+        for entry in list_items(value_at(place, "assert")):
             kind = value_at(entry, "type")
             if isinstance(kind, Scalar) and _name(entry) in SCORED:
                 message = (
                     f"in a test with a threshold, '{kind.text}' counts its score in promptfoo and 1 or 0 in agentv"
                 )
-                source.tell(kind, message, "remove the threshold of the test; the assertion has its own")
+                source.error(kind, message, "remove the threshold of the test; the assertion has its own")
 
 
 def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
@@ -406,26 +408,26 @@ def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
     default = head.get("default_test")
     if isinstance(default, MapNode) and "threshold" in default.items:
         return
-    for place in [default, *listed(tests)]:
-        for entry in [] if "threshold" in held(place) else listed(value_at(place, "assert")):
+    for place in [default, *list_items(tests)]:
+        for entry in [] if "threshold" in mapping_items(place) else list_items(value_at(place, "assert")):
             mark, inner = value_at(entry, "threshold"), value_at(entry, "assert")
             score = mark.value if isinstance(mark, Scalar) and isinstance(mark.value, int | float) else 0
-            is_scored = any(_name(one) in SCORED for one in listed(inner))
+            is_scored = any(_name(one) in SCORED for one in list_items(inner))
             if (score > 0 and is_graded(inner)) or (0 < score < 1 and is_scored):
                 message = (
                     "in a set with a threshold, a graded assertion counts its score in promptfoo, 1 or 0 in agentv"
                 )
-                source.tell(entry, message, "move the threshold to the test")
+                source.error(entry, message, "move the threshold to the test")
 
 
-def _weighed_case(case: Node) -> Node:
+def _flat_case(case: Node) -> Node:
     own = value_at(case, "assert")
     if not isinstance(case, MapNode) or not isinstance(own, ListNode):
         return case
-    return mapping(case, {**case.items, "assert": weighed(own)})
+    return mapping(case, {**case.items, "assert": with_flat_sets(own)})
 
 
-def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
+def _case_with_threshold(case: Node, shared: Node | None, *, mixed: bool) -> Node:
     """The case, with its assertions `required` if any of them is graded.
 
     Args:
@@ -436,12 +438,12 @@ def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
     if not isinstance(case, MapNode):
         return case
     if "threshold" in case.items:
-        return _weighed_case(case)
+        return _flat_case(case)
     own = case.get("assert")
     if not is_graded(shared) and not is_graded(own):
         return case
     items: dict[str, Node] = {**case.items, "threshold": number_node(0, case.at)}
-    entries = list(listed(own))
+    entries = list(list_items(own))
     if mixed and isinstance(shared, ListNode):
         entries += shared.items
         items["skip_defaults"] = Scalar(True, "true", case.at)

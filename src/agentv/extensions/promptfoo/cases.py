@@ -18,11 +18,11 @@ from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
     chat,
-    held,
     identity_of,
     items_of,
-    listed,
+    list_items,
     mapping,
+    mapping_items,
     ordered,
     providers_key,
     text_in,
@@ -32,7 +32,7 @@ from agentv.extensions.promptfoo.source import (
 )
 from agentv.extensions.promptfoo.tables import REFUSED
 from agentv.extensions.promptfoo.targets import targets
-from agentv.extensions.promptfoo.test_parts import AROUND, options_of, variables
+from agentv.extensions.promptfoo.test_parts import AFFIXES, options_of, variables
 
 SIMULATED_USER = "promptfoo:simulated-user"
 _SERVERS = ("http", "webhook:", "websocket:", "ws:", "wss:")
@@ -62,7 +62,7 @@ def refuse_servers(providers: Iterable[Node], source: Source) -> None:
         if identity_of(provider).startswith(_SERVERS):
             then = "then write a target with 'provider: http' and '{{ messages }}' in 'body'"
             message = "a server that talks with a simulated user has no equivalent"
-            source.tell(value_at(provider, "id") or provider, message, f"convert the file without it, {then}")
+            source.error(value_at(provider, "id") or provider, message, f"convert the file without it, {then}")
 
 
 def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], source: Source) -> dict[str, Node]:
@@ -75,20 +75,20 @@ def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], so
         source: reads files, and reports what has no equivalent.
     """
     config = value_at(provider, "config")
-    said = dict(held(config))
-    source.note(provider, _ENDS, _MODEL)
-    own, opening = said.pop("initialMessages", None), given.get("initialMessages")
-    stateful = said.pop("stateful", None)
+    settings = dict(mapping_items(config))
+    source.remark(provider, _ENDS, _MODEL)
+    own, opening = settings.pop("initialMessages", None), given.get("initialMessages")
+    stateful = settings.pop("stateful", None)
     if isinstance(stateful, Scalar) and stateful.value is True:
         hint = "agentv sends the whole conversation each time; remove it if the provider takes that"
-        source.tell(stateful, "'stateful' of a simulated user has no equivalent", hint)
-    goal, most = said.pop("instructions", None), said.pop("maxTurns", None)
+        source.error(stateful, "'stateful' of a simulated user has no equivalent", hint)
+    goal, most = settings.pop("instructions", None), settings.pop("maxTurns", None)
     user = {"goal": goal if goal is not None and not is_empty(goal) else text_node("{{ instructions }}", provider.at)}
     if most is not None and not is_empty(most):
         user["max_turns"] = most
-    for key in said:
+    for key in settings:
         assert isinstance(config, MapNode)  # noqa: S101  # only a mapping has keys
-        source.unread(key, config.keys[key], " of a simulated user", _OPTIONS)
+        source.unknown_key(key, config.keys[key], " of a simulated user", _OPTIONS)
     user["output"] = text_node("transcript", provider.at)
     first = [] if prompt is None else _system(prompt, source).items
     messages = [*first, *_messages(own if opening is None or is_empty(opening) else opening, source)]
@@ -100,7 +100,7 @@ def _system(prompt: Node, source: Source) -> ListNode:
     """The prompt as a list of one system message."""
     if not isinstance(prompt, Scalar):
         hint = "write the text of the system message"
-        source.tell(prompt, "a prompt of messages before a simulated user has no equivalent", hint)
+        source.error(prompt, "a prompt of messages before a simulated user has no equivalent", hint)
     return ListNode([mapping(prompt, {"role": text_node("system", prompt.at), "content": prompt})], prompt.at)
 
 
@@ -111,9 +111,9 @@ def _messages(node: Node | None, source: Source) -> list[Node]:
     elif isinstance(node, Scalar) and not is_empty(node):
         found = chat(node.text, node.at)
         if found is None and "{{" in node.text:
-            source.tell(node, "'initialMessages' of a variable have no equivalent", "write them as a list of messages")
+            source.error(node, "'initialMessages' of a variable have no equivalent", "write them as a list of messages")
         elif found is None:
-            source.note(node, "this text is omitted: promptfoo reads a list of messages")
+            source.remark(node, "this text is omitted: promptfoo reads a list of messages")
         node = found
     kept: list[Node] = []
     for one in items_of(node):
@@ -121,7 +121,9 @@ def _messages(node: Node | None, source: Source) -> list[Node]:
         if isinstance(role, Scalar) and (role.text in _ROLES or "{{" in role.text) and isinstance(content, Scalar):
             kept.append(mapping(one, {"role": role, "content": content}))
         elif not is_empty(one):
-            source.note(one, "this message is omitted: promptfoo sends only texts of a user, an assistant or a system")
+            source.remark(
+                one, "this message is omitted: promptfoo sends only texts of a user, an assistant or a system"
+            )
     return kept
 
 
@@ -167,7 +169,7 @@ class CaseConverter:
         """Convert one test and append its case."""
         self._number += 1
         if not isinstance(node, MapNode):
-            self._source.tell(node, "this test is not a mapping")
+            self._source.error(node, "this test is not a mapping")
             self.made.append(node)
             return
         items: dict[str, Node] = {"id": text_node(self._id(node), node.at)}
@@ -176,30 +178,30 @@ class CaseConverter:
             if "expand" in items and "expand" in made:  # `options` takes precedence over `vars`
                 made["expand"] = items["expand"] if key == "vars" else made["expand"]
             items |= made
-        asked, options = self.prompts.asked, node.get("options")
-        if isinstance(asked, Scalar) and AROUND & held(options).keys():
+        prompt, options = self.prompts.single, node.get("options")
+        if isinstance(prompt, Scalar) and AFFIXES & mapping_items(options).keys():
             before, after = (text_in(value_at(options, key)) for key in ("prefix", "suffix"))
-            asked = text_node(f"{before}{asked.text}{after}", asked.at)
+            prompt = text_node(f"{before}{prompt.text}{after}", prompt.at)
         user = node.get("provider") or self._user
         if self.prompts.head and is_simulated(user) != is_simulated(self._user):
             hint = "write a configuration for each kind of test"
-            self._source.tell(node, "several prompts for tests with and without a simulated user", hint)
+            self._source.error(node, "several prompts for tests with and without a simulated user", hint)
         if user is not None and is_simulated(user):
-            items |= with_user(user, asked, {**self._defaults, **held(node.get("vars"))}, self._source)
-        elif asked is not None:
-            items["input"] = asked
+            items |= with_user(user, prompt, {**self._defaults, **mapping_items(node.get("vars"))}, self._source)
+        elif prompt is not None:
+            items["input"] = prompt
         identity, description = items.pop("id"), items.pop("description", None)
         first = {"id": identity} if description is None else {"id": identity, "description": description}
         self.made.append(mapping(node, {**first, **ordered(items)}))
 
     def _id(self, node: MapNode) -> str:
-        said = text_in(node.get("id") or node.get("description"))
-        slug = "-".join(_WORD.findall(said.lower()))[:_LONGEST].strip("-")
+        name = text_in(node.get("id") or node.get("description"))
+        slug = "-".join(_WORD.findall(name.lower()))[:_LONGEST].strip("-")
         return _new_id(slug or f"test-{self._number}", self._ids)
 
     def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
-        is_seen_to = (key == "prompts" and self._asks_all(item)) or (key == "provider" and is_simulated(item))
-        if key == "id" or is_empty(item) or is_seen_to:
+        is_handled = (key == "prompts" and self._names_all_prompts(item)) or (key == "provider" and is_simulated(item))
+        if key == "id" or is_empty(item) or is_handled:
             return {}
         if key in _KEPT:
             return {key: item}
@@ -208,9 +210,9 @@ class CaseConverter:
         if key in _CONVERTED:
             return self._converted(key, item, node)
         if key in REFUSED:
-            self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+            self._source.error(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
             return {}
-        self._source.unread(key, node.keys[key], " of a test", (*_KEPT, *_CONVERTED, "provider", "id", "prompts"))
+        self._source.unknown_key(key, node.keys[key], " of a test", (*_KEPT, *_CONVERTED, "provider", "id", "prompts"))
         return {}
 
     def _converted(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
@@ -220,7 +222,7 @@ class CaseConverter:
             off = value_at(node, "options", "disableVarExpansion")
             expands = not (isinstance(off, Scalar) and off.value is True)
             return variables(item, self._source, self._defaults, expands=expands)
-        around = AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
+        around = AFFIXES if isinstance(self.prompts.single, Scalar) else frozenset()
         return options_of(item, self._source, around)
 
     def _target(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
@@ -237,10 +239,10 @@ class CaseConverter:
                 return {}
             if len(known) == 1:
                 return {"target": known[0]}
-        self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+        self._source.error(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
         return {}
 
-    def _asks_all(self, item: Node) -> bool:
+    def _names_all_prompts(self, item: Node) -> bool:
         """Whether a test names every prompt of the configuration."""
         named = [one.text for one in items_of(item) if isinstance(one, Scalar)]
         labels = {one.label.text for one in self.prompts.found if one.label is not None}
@@ -278,16 +280,16 @@ def matrix_of(root: MapNode) -> Matrix | None:
     """
     place = providers_key(root)
     providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
-    said = [prompts_of_provider(one) for one in providers]
-    own = [value_at(one, _KEY) for one in tests]
+    by_provider = [prompts_of_provider(one) for one in providers]
+    by_test = [value_at(one, _KEY) for one in tests]
     in_files = any(text_in(one).startswith(FILE) for one in providers)
     placed = all(isinstance(one, MapNode) and not one.items.keys() & {"provider", "providers"} for one in tests)
     compared = any(map(_compares, [root.get("defaultTest"), *tests]))
     can_be_written = bool(tests) and placed and not in_files and not compared and "scenarios" not in root.items
-    if all(one is None for one in [*said, *own]) or not can_be_written:
+    if all(one is None for one in [*by_provider, *by_test]) or not can_be_written:
         return None
-    each = tuple(matched_prompts(one, prompts) for one in said)
-    chosen = tuple(matched_prompts(one, prompts) for one in own)
+    each = tuple(matched_prompts(one, prompts) for one in by_provider)
+    chosen = tuple(matched_prompts(one, prompts) for one in by_test)
     if not all(each) or not all(chosen):  # some name matches no prompt
         return None
     kept: dict[str, Node] = {
@@ -307,38 +309,37 @@ def _compares(node: Node | None) -> bool:
     return (isinstance(kind, Scalar) and kind.text in _COMPARED) or _compares(node.get("assert"))
 
 
-def fits(matrix: Matrix, prompts: Prompts) -> bool:
+def is_expandable(matrix: Matrix, prompts: Prompts) -> bool:
     """Whether each entry of `prompts` is one prompt with a text, which a case can contain."""
     written = all(one.file is None or not names_code(one.file.text) for one in prompts.found)
     return written and len(prompts.found) == len(items_of(matrix.root.get(_KEY)))
 
 
-def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node) -> ListNode:
+def expanded(matrix: Matrix, prompts: Prompts, targets: Node | None, cases: Node) -> ListNode:
     """The cases, each with one prompt, and with one target if not every target gets that prompt.
 
     Args:
         matrix: the prompts of each provider and test.
         prompts: all prompts of the configuration.
-        said: the targets, in the order of the providers.
+        targets: the targets, in the order of the providers.
         cases: one case for each test.
     """
-    targets = items_of(said)
+    entries = items_of(targets)
     taken: set[str] = set()
     made: list[Node] = []
-    for case, chosen in zip(listed(cases), matrix.tests, strict=True):
+    for case, chosen in zip(list_items(cases), matrix.tests, strict=True):
         for number in sorted(chosen):
             prompt = prompts.found[number]
-            having = [one for one, each in zip(targets, matrix.providers, strict=True) if number in each]
-            ends = [None] if len(having) == len(targets) else having
+            having = [one for one, each in zip(entries, matrix.providers, strict=True) if number in each]
+            ends = [None] if len(having) == len(entries) else having
             made += [_case(case, prompt, number, target, taken) for target in ends]
     return ListNode(made, cases.at)
 
 
 def _case(case: Node, prompt: Prompt, number: int, target: Node | None, taken: set[str]) -> Node:
-    items = held(case)
-    said = items.get("id")
+    items = mapping_items(case)
     label = prompt.label.text if prompt.label is not None else f"prompt-{number + 1}"
-    parts = [said.text if isinstance(said, Scalar) else "test", label, "" if target is None else plain_name(target)]
+    parts = [text_in(items.get("id")) or "test", label, "" if target is None else plain_name(target)]
     slugs = ("-".join(_WORD.findall(part.lower())) for part in parts)
     first: dict[str, Node] = {"id": text_node(_new_id("-".join(filter(None, slugs)), taken), case.at)}
     if "description" in items:

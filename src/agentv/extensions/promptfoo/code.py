@@ -28,7 +28,7 @@ _REPLY = re.compile(rf"json({_STEPS[1:-1]})?;?")
 def transform_of(node: Node, source: Source) -> Node | None:
     """The converted transform, or None if it has no equivalent, which is reported."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        source.tell(node, "this transform is not text", "write an expression, or file.py:function")
+        source.error(node, "this transform is not text", "write an expression, or file.py:function")
         return None
     text = node.value.strip()
     if text.startswith(FILE):
@@ -46,14 +46,14 @@ def _function(text: str, node: Scalar, source: Source) -> Node | None:
         return text_node(f"{path}:{name or 'get_transform'}", node.at)
     if suffix in JAVASCRIPT:
         return text_node(f"{path}:{name}" if name else path, node.at)
-    source.tell(node, f"the transform '{text}' has no equivalent", "write a function in Python or JavaScript")
+    source.error(node, f"the transform '{text}' has no equivalent", "write a function in Python or JavaScript")
     return None
 
 
 def response_path(node: Node, source: Source) -> dict[str, Node]:
     """The key of a target that extracts the answer from a server's reply: a path, an expression or a function."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        source.tell(node, "this 'transformResponse' is not text", "write 'output' with a path such as $.a.b")
+        source.error(node, "this 'transformResponse' is not text", "write 'output' with a path such as $.a.b")
         return {"transformResponse": node}
     text = node.value.strip()
     if text.startswith(FILE):
@@ -80,70 +80,70 @@ def returned_tests(node: Node, source: Source) -> Node | None:
     Returns:
         A list of tests; None if the function failed or cannot be called, which is reported.
     """
-    said = node.get("path") if isinstance(node, MapNode) else node
+    file = node.get("path") if isinstance(node, MapNode) else node
     config = value_at(node, "config")
-    if not isinstance(said, Scalar):
+    if not isinstance(file, Scalar):
         return None
-    path, _, function = said.text.strip().removeprefix(FILE).partition(":")
+    path, _, function = file.text.strip().removeprefix(FILE).partition(":")
     if PurePosixPath(path).suffix in PYTHON and not function:
         function = "generate_tests"
-    if not source.admits(path, said):
+    if not source.admits(path, file):
         return None
     if not source.calls:
-        source.uncalled.append(said)
+        source.uncalled.append(file)
         message = f"'{path}' is not called here: its tests are checked when they run"
-        source.report.remark("unchecked-cases", said, message)
+        source.report.remark("unchecked-cases", file, message)
         return None
     place, given = str(source.directory / path), [] if config is None else [plain(config)]
     call = _in_python if PurePosixPath(path).suffix in PYTHON else _in_javascript
     try:
-        found = node_of(as_authored(call(place, function, given, source), path, BAD_GENERATOR), said.at)
+        found = node_of(as_authored(call(place, function, given, source), path, BAD_GENERATOR), file.at)
     except ForeignError as error:
-        source.report.error(error.failure.code, said, error.failure.message)
+        source.report.error(error.failure.code, file, error.failure.message)
         return None
-    source.note(node, f"the tests that '{said.text}' returned are written into the eval file", _AGAIN)
+    source.remark(node, f"the tests that '{file.text}' returned are written into the eval file", _AGAIN)
     return found
 
 
-def computed_variable(key: str, said: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:
+def computed_variable(key: str, file: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:
     """The value of a variable that a file's function computes, or None after reporting an error.
 
     It is empty if functions are not called here.
 
     Args:
         key: name of the variable.
-        said: names the file.
+        file: names the file.
         given: the variables of the test.
         source: has the prompts, for each of which the function is called.
     """
-    path = said.text.strip().removeprefix(FILE)
-    if not source.admits(path, said):
+    path = file.text.strip().removeprefix(FILE)
+    if not source.admits(path, file):
         return None
-    if not source.asked:
+    if not source.prompt_texts:
         hint = "write it in the 'vars' of each test"
-        source.tell(said, f"a computed variable of 'defaultTest', '{key}', has no equivalent", hint)
+        source.error(file, f"a computed variable of 'defaultTest', '{key}', has no equivalent", hint)
         return None
     if not source.calls:
-        source.report.remark("unchecked-cases", said, f"'{path}' is not called here: '{key}' is computed when it runs")
-        return text_node("", said.at)
+        source.report.remark("unchecked-cases", file, f"'{path}' is not called here: '{key}' is computed when it runs")
+        return text_node("", file.at)
     place, is_python = str(source.directory / path), PurePosixPath(path).suffix in PYTHON
     try:
         found = [
             _in_python(place, "get_var", [key, prompt, given], source)
             if is_python
             else _in_javascript(place, "", [key, prompt, given], source)
-            for prompt in source.asked
+            for prompt in source.prompt_texts
         ]
     except ForeignError as error:
-        source.report.error(error.failure.code, said, error.failure.message)
+        source.report.error(error.failure.code, file, error.failure.message)
         return None
     outputs = [one.get("output") if isinstance(one, Mapping) and not one.get("error") else None for one in found]
     if not outputs[0] or any(one != outputs[0] for one in outputs):
         why = "returns no 'output'" if not all(outputs) else "computes a different value for each prompt"
-        source.report.error(BAD_GENERATOR, said, f"{path} {why}")
+        source.report.error(BAD_GENERATOR, file, f"{path} {why}")
         return None
     value = outputs[0].strip() if is_python and isinstance(outputs[0], str) else outputs[0]
-    return node_of(value, said.at)
+    return node_of(value, file.at)
 
 
 def _in_python(path: str, function: str, given: list[Any], source: Source) -> Any:

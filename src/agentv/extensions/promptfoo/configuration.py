@@ -14,15 +14,15 @@ from typing import Literal
 from msgspec.structs import replace
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
-from agentv.extensions.promptfoo.assertions import assertions, marked
+from agentv.extensions.promptfoo.assertions import assertions, with_thresholds
 from agentv.extensions.promptfoo.cases import (
     CaseConverter,
-    fits,
+    expanded,
+    is_expandable,
     is_simulated,
     matrix_of,
     refuse_servers,
     with_system_prompts,
-    written_out,
 )
 from agentv.extensions.promptfoo.code import names_code, returned_tests
 from agentv.extensions.promptfoo.prompts import Prompts, only_in_blocks, picture_variables, prompts_of
@@ -40,10 +40,10 @@ from agentv.extensions.promptfoo.settings import declared_calls
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
-    held,
     items_of,
-    listed,
+    list_items,
     mapping,
+    mapping_items,
     number_node,
     ordered,
     providers_key,
@@ -53,14 +53,14 @@ from agentv.extensions.promptfoo.source import (
 )
 from agentv.extensions.promptfoo.tables import LANGUAGE, REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.extensions.promptfoo.targets import named_targets, targets
-from agentv.extensions.promptfoo.test_parts import AROUND, options_of, variables
+from agentv.extensions.promptfoo.test_parts import AFFIXES, options_of, variables
 
 _RUN = {"maxConcurrency": "workers", "repeat": "repeat"}
 _MILLISECONDS = 1000
 _KEYS = ("description", "tags", "env", "prompts", "providers", "targets", "defaultTest", "tests", "scenarios")
-_OF_DEFAULT = ("assert", "options", "vars", "threshold", "metadata")
-_OF_SCENARIO = ("config", "tests", "description")
-_HELD = (".yaml", ".yml", ".json", ".jsonl")
+_DEFAULT_TEST_KEYS = ("assert", "options", "vars", "threshold", "metadata")
+_SCENARIO_KEYS = ("config", "tests", "description")
+_TEST_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 
 
 def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
@@ -76,8 +76,8 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
     source = replace(
         source,
         only_shown=not _has_assertions(root),
-        asks_no_model=all(map(is_program, providers)),
-        asks_programs=any(map(is_program, providers)),
+        calls_no_model=all(map(is_program, providers)),
+        calls_programs=any(map(is_program, providers)),
         pictures=picture_variables(root),
         declared_calls=declared_calls(root, source),
     )
@@ -97,7 +97,7 @@ def _default_prompt(root: MapNode) -> Node | None:
 
     promptfoo then sends an empty prompt, which is not a valid input in agentv.
     """
-    given = [root.get("defaultTest"), *listed(root.get("tests"))]
+    given = [root.get("defaultTest"), *list_items(root.get("tests"))]
     return text_node("{{ prompt }}", root.at) if any(value_at(one, "vars", "prompt") for one in given) else None
 
 
@@ -123,7 +123,7 @@ class _Converter:
         self._user = value_at(default, "provider")
         prompts = self._prompts(root)
         matrix = matrix_of(root)
-        matrix = matrix if matrix is not None and fits(matrix, prompts) else None
+        matrix = matrix if matrix is not None and is_expandable(matrix, prompts) else None
         root = root if matrix is None else matrix.root
         items = dict(without(root, "prompts").items)
         tests = items.pop("tests", None)
@@ -138,17 +138,17 @@ class _Converter:
             tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults, self._user), root
         )
         if matrix is not None:
-            found = written_out(matrix, prompts, self._made.get("targets"), found)
-        head, found = marked(self._made, found, self._source)
+            found = expanded(matrix, prompts, self._made.get("targets"), found)
+        head, found = with_thresholds(self._made, found, self._source)
         if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
             head["show_only"] = Scalar(True, "true", root.at)
         return {**ordered(head), "tests": found}
 
     def _prompts(self, root: MapNode) -> Prompts:
-        tests = listed(root.get("tests"))
+        tests = list_items(root.get("tests"))
         users = [self._user, *(value_at(one, "provider") for one in items_of(root.get("tests")))]
         has_users = any(map(is_simulated, users))
-        inline = has_users or any(AROUND & held(value_at(one, "options")).keys() for one in tests)
+        inline = has_users or any(AFFIXES & mapping_items(value_at(one, "options")).keys() for one in tests)
         tables = sum(map(_is_table, tests))
         mixes_tables = 0 < tables < len(tests) or (tables > 0 and "scenarios" in root.items)
         form: Literal["inline", "listed"] | None = "inline" if inline else "listed" if mixes_tables else None
@@ -159,8 +159,8 @@ class _Converter:
             refuse_servers(items_of(root.get(providers_key(root))), self._source)
         pictures = only_in_blocks(self._source.pictures, [one.content for one in prompts.found])
         contents = (one.content for one in prompts.found)
-        asked = tuple(one.text if isinstance(one, Scalar) else json.dumps(plain(one)) for one in contents)
-        self._source = replace(self._source, pictures=pictures, asked=asked)
+        prompt_texts = tuple(one.text if isinstance(one, Scalar) else json.dumps(plain(one)) for one in contents)
+        self._source = replace(self._source, pictures=pictures, prompt_texts=prompt_texts)
         return prompts
 
     def _key(self, key: str, item: Node, root: MapNode) -> None:
@@ -172,36 +172,36 @@ class _Converter:
             self._run(key, item)
         elif key in WITHOUT_EFFECT:
             if WITHOUT_EFFECT[key]:
-                self._source.note(root.keys[key], f"'{key}' is omitted", WITHOUT_EFFECT[key])
+                self._source.remark(root.keys[key], f"'{key}' is omitted", WITHOUT_EFFECT[key])
         elif is_empty(item):
             return
         elif key in REFUSED:
-            self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED[key])
+            self._source.error(root.keys[key], f"'{key}' has no equivalent", REFUSED[key])
         else:
-            self._source.unread(key, root.keys[key], "", (*_KEYS, *WITHOUT_EFFECT, *REFUSED))
+            self._source.unknown_key(key, root.keys[key], "", (*_KEYS, *WITHOUT_EFFECT, *REFUSED))
 
     def _run(self, key: str, node: Node) -> None:
         if not isinstance(node, MapNode):
             if not is_empty(node):
-                self._source.tell(node, f"'{key}' is not a mapping and is omitted")
+                self._source.error(node, f"'{key}' is not a mapping and is omitted")
             return
-        run = dict(held(self._made.get("run")))
+        run = dict(mapping_items(self._made.get("run")))
         for option, item in node.items.items():
             if option in _RUN:
                 run[_RUN[option]] = item
             elif option == "timeoutMs" and isinstance(item, Scalar) and isinstance(item.value, int | float):
                 run["timeout_s"] = number_node(item.value / _MILLISECONDS, item.at)
             elif option in RUN_WITHOUT_EFFECT:
-                self._source.note(node.keys[option], f"'{option}' is omitted", RUN_WITHOUT_EFFECT[option])
+                self._source.remark(node.keys[option], f"'{option}' is omitted", RUN_WITHOUT_EFFECT[option])
             else:
-                self._source.tell(node.keys[option], f"'{option}' has no equivalent", "see 'agentv eval --help'")
+                self._source.error(node.keys[option], f"'{option}' has no equivalent", "see 'agentv eval --help'")
         if run:
             self._made["run"] = mapping(node, run)
 
     def _default_test(self, node: Node | None) -> None:
         if not isinstance(node, MapNode):
             if node is not None and not is_empty(node):
-                self._source.tell(node, "'defaultTest' is not a mapping")
+                self._source.error(node, "'defaultTest' is not a mapping")
             return
         made: dict[str, Node] = {}
         for key, item in node.items.items():
@@ -220,22 +220,22 @@ class _Converter:
                 self._made["judge"] = judge
             return found
         if key == "vars":
-            found = variables(item, replace(self._source, asked=()), {})
-            self._defaults = dict(held(found.get("vars")))
+            found = variables(item, replace(self._source, prompt_texts=()), {})
+            self._defaults = dict(mapping_items(found.get("vars")))
             return found
         if key in ("threshold", "metadata"):
             return {key: item}
         if key in REFUSED:
-            self._source.tell(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED[key])
+            self._source.error(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED[key])
             return {}
-        self._source.unread(key, node.keys[key], " of 'defaultTest'", _OF_DEFAULT)
+        self._source.unknown_key(key, node.keys[key], " of 'defaultTest'", _DEFAULT_TEST_KEYS)
         return {}
 
     def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
         given = tests if isinstance(tests, ListNode) else ListNode([tests] if tests is not None else [], root.at)
         items = given.items
         for table in filter(_is_table, items) if is_simulated(self._user) else ():
-            self._source.tell(table, "rows of a table for a simulated user have no equivalent", "write them as tests")
+            self._source.error(table, "rows of a table for a simulated user have no equivalent", "write them as tests")
         if items and scenarios is None and all(_is_table(item) for item in items):
             return self._tables(items, cases, root)
         for item in items:
@@ -247,13 +247,13 @@ class _Converter:
             if cases.prompts.found and "redteam" not in root.items:
                 cases.take(MapNode({}, {}, root.at))
             else:
-                self._source.tell(root, "there are no tests", "add cases under 'tests'")
+                self._source.error(root, "there are no tests", "add cases under 'tests'")
         return ListNode(list(cases.made), root.at)
 
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
         """The paths of CSV files, whose rows get the suite's `input`, if there are no other tests."""
-        if cases.prompts.asked is not None:
-            self._made["input"] = cases.prompts.asked
+        if cases.prompts.single is not None:
+            self._made["input"] = cases.prompts.single
         paths: list[Node] = [
             text_node(item.text.removeprefix(FILE), item.at) for item in items if isinstance(item, Scalar)
         ]
@@ -280,9 +280,9 @@ class _Converter:
             return
         written = item.text.removeprefix(FILE)
         paths = self._source.matched(item) or [] if has_magic(written) else [written]
-        if not paths or not all(path.endswith(_HELD) for path in paths):
+        if not paths or not all(path.endswith(_TEST_SUFFIXES) for path in paths):
             hint = "put the rows in a separate suite; for a program that generates tests, use file.py:function"
-            self._source.tell(item, f"the tests of '{item.text}' cannot be mixed with others", hint)
+            self._source.error(item, f"the tests of '{item.text}' cannot be mixed with others", hint)
             cases.made.append(item)
             return
         for path in paths:
@@ -297,11 +297,11 @@ class _Converter:
             return
         configs, tests = value_at(node, "config"), value_at(node, "tests")
         if not isinstance(node, MapNode) or not isinstance(configs, ListNode) or not isinstance(tests, ListNode):
-            self._source.tell(node, "this scenario is not converted", "write its tests under 'tests'")
+            self._source.error(node, "this scenario is not converted", "write its tests under 'tests'")
             cases.made.append(node)
             return
-        for key in [one for one in node.items if one not in _OF_SCENARIO]:
-            source.unread(key, node.keys[key], " of a scenario", _OF_SCENARIO)
+        for key in [one for one in node.items if one not in _SCENARIO_KEYS]:
+            source.unknown_key(key, node.keys[key], " of a scenario", _SCENARIO_KEYS)
         for config in configs.items:
             for test in tests.items:
                 cases.take(_merged(config, test))
@@ -309,7 +309,7 @@ class _Converter:
 
 def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
     """Whether some case has no assertion, so that its outputs are only shown."""
-    cases = [one for one in listed(tests) if isinstance(one, MapNode)]
+    cases = [one for one in list_items(tests) if isinstance(one, MapNode)]
     if not is_empty(_shared(head)):
         cases = [one for one in cases if "skip_defaults" in one.items]
     return any(is_empty(one.get("assert")) for one in cases)

@@ -17,8 +17,8 @@ from agentv.extensions.promptfoo import SIGNS
 _IN_JAVASCRIPT = re.compile(r"promptfooconfig\.[cm]?[jt]s")
 _EXPORT = "promptfoo export eval latest -o promptfoo.json"
 _KEYS = [set(sign.removeprefix("keys:").split("+")) for sign in SIGNS if sign.startswith("keys:")]
-_OWN = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "redteam"})
-_OWN_ALONE = frozenset({"scenarios", "assertionTemplates", "redteam"})
+_PROMPTFOO_KEYS = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "redteam"})
+_DISTINCTIVE_KEYS = frozenset({"scenarios", "assertionTemplates", "redteam"})
 
 
 class Promptfoo(DocumentDialect):
@@ -46,14 +46,14 @@ class Promptfoo(DocumentDialect):
             return False
         if any(fnmatchcase(file.name, pattern) for pattern in COLLECTED):
             return False
-        if "promptfoo" in file.name.lower() and found.items.keys() & _OWN:
+        if "promptfoo" in file.name.lower() and found.items.keys() & _PROMPTFOO_KEYS:
             return True
         if not any(wanted <= found.items.keys() for wanted in _KEYS):
             return False
         tests = found.get("tests")
         listed = tests.items if isinstance(tests, ListNode) else []
         nameless = (isinstance(one, MapNode) and not one.items.keys() & set(CASE.spelled("id")) for one in listed)
-        return found is not root or bool(found.items.keys() & _OWN_ALONE) or any(nameless)
+        return found is not root or bool(found.items.keys() & _DISTINCTIVE_KEYS) or any(nameless)
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
         """The configuration translated to an eval file, or None if it is not a mapping, which is reported."""

@@ -17,7 +17,17 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import names_code
-from agentv.extensions.promptfoo.source import FILE, Source, chat, held, listed, mapping, text_in, text_node, value_at
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    chat,
+    list_items,
+    mapping,
+    mapping_items,
+    text_in,
+    text_node,
+    value_at,
+)
 from agentv.templating import has_placeholder
 
 _SUFFIXES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".webp"])
@@ -28,18 +38,18 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def picture_variables(root: MapNode) -> frozenset[str]:
     """The variables that are picture files in every test that sets them, and that assertions and options do not use."""
-    given = [root.get("defaultTest"), *listed(root.get("tests"))]
+    given = [root.get("defaultTest"), *list_items(root.get("tests"))]
     if any(isinstance(one, Scalar) for one in given) or "scenarios" in root.items:
         return frozenset()  # tests in other files may set them to anything
     pictures: set[str] = set()
     others: set[str] = set()
     for test in given:
-        for name, item in held(value_at(test, "vars")).items():
+        for name, item in mapping_items(value_at(test, "vars")).items():
             path = text_in(item).strip()
             is_picture = path.startswith(FILE) and PurePosixPath(path).suffix.lower() in _SUFFIXES
             (pictures if is_picture else others).add(name)
         for reads in (value_at(test, key) for key in ("assert", "options")):
-            others |= set() if reads is None else set(_shown_as_text(reads))
+            others |= set() if reads is None else set(_names_in_text(reads))
     return frozenset(pictures - others)
 
 
@@ -51,17 +61,17 @@ def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
 
 def only_in_blocks(pictures: frozenset[str], prompts: Iterable[Node]) -> frozenset[str]:
     """The picture variables that no prompt shows as text."""
-    return pictures - {name for prompt in prompts for name in _shown_as_text(prompt)}
+    return pictures - {name for prompt in prompts for name in _names_in_text(prompt)}
 
 
-def _shown_as_text(node: Node) -> Iterator[str]:
+def _names_in_text(node: Node) -> Iterator[str]:
     if isinstance(node, ListNode):
         for item in node.items:
-            yield from _shown_as_text(item)
+            yield from _names_in_text(item)
     elif isinstance(node, MapNode):
         if text_in(node.get("type")) != "image":
             for item in node.items.values():
-                yield from _shown_as_text(item)
+                yield from _names_in_text(item)
     elif isinstance(node.value, str):
         for part in _PLACEHOLDER.findall(node.value):
             yield from _NAME.findall(part)
@@ -92,7 +102,7 @@ def _block(node: Node, source: Source) -> Node:
     value = node.get("text") if name in _TEXTS else _picture(name, node, source)
     if value is None:
         if "value" not in node.items:
-            source.tell(node, f"a '{name}' block of a message has no equivalent", "agentv has text, image and file")
+            source.error(node, f"a '{name}' block of a message has no equivalent", "agentv has text, image and file")
         return node
     at = kind.at if kind is not None else node.at
     return mapping(node, {"type": text_node("text" if name in _TEXTS else "image", at), "value": value})
@@ -101,14 +111,14 @@ def _block(node: Node, source: Source) -> Node:
 def _picture(kind: str, node: MapNode, source: Source) -> Node | None:
     """The URL of a picture, a data URL with its content, or the placeholder of the variable with its path."""
     if kind in _IMAGES:
-        said = node.get("image_url")
-        address = said.get("url") if isinstance(said, MapNode) else said
+        image = node.get("image_url")
+        address = image.get("url") if isinstance(image, MapNode) else image
         shown = shown_picture(address, source.pictures)
         return address if shown is None or address is None else text_node(shown, address.at)
-    return _of_bytes(node, source) if kind in ("", "image") else None
+    return _embedded_picture(node, source) if kind in ("", "image") else None
 
 
-def _of_bytes(node: MapNode, source: Source) -> Node | None:
+def _embedded_picture(node: MapNode, source: Source) -> Node | None:
     """Convert Anthropic's `{type: image, source: …}` and Amazon's `{image: {format: …, source: {bytes: …}}}`."""
     inner = node.get("image")
     given = inner.get("source") if isinstance(inner, MapNode) else node.get("source")
@@ -154,12 +164,12 @@ class Prompts(Struct, frozen=True):
     """The prompts of a configuration.
 
     Attributes:
-        asked: the only prompt, if it is written as `input`; None if the suite lists prompts, or if there are none.
-        head: keys of the suite that list the prompts; empty if `asked` is set.
+        single: the only prompt, if it is written as `input`; None if the suite lists prompts, or if there are none.
+        head: keys of the suite that list the prompts; empty if `single` is set.
         found: all prompts.
     """
 
-    asked: Node | None = None
+    single: Node | None = None
     head: Mapping[str, Node] = field(default_factory=dict)
     found: tuple[Prompt, ...] = ()
 
@@ -179,7 +189,7 @@ def prompts_of(
     every = _prompts(node, source) if node is not None else ()
     found = tuple({_identity(one): one for one in every}.values())  # promptfoo sends no prompt twice
     if not found:
-        source.tell(node or root, "there are no prompts", "add 'input' to every case")
+        source.error(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
     first = found[0]
     is_text = first.file is None or (form == "inline" and not names_code(first.file.text))
@@ -200,8 +210,8 @@ def prompts_of(
 
 
 def _identity(prompt: Prompt) -> tuple[str, ...]:
-    said = (prompt.label, prompt.file)
-    return json.dumps(plain(prompt.content), default=str), *(one.text if one is not None else "" for one in said)
+    names = (prompt.label, prompt.file)
+    return json.dumps(plain(prompt.content), default=str), *(one.text if one is not None else "" for one in names)
 
 
 def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterator[Prompt]:
@@ -212,7 +222,7 @@ def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterato
         yield from _labelled(node, source)
     elif node.text.startswith((*_SERVICES, "exec:")):
         kind = node.text.partition(":")[0]
-        source.tell(node, f"a prompt of '{kind}' has no equivalent", "write its text, with placeholders")
+        source.error(node, f"a prompt of '{kind}' has no equivalent", "write its text, with placeholders")
         yield Prompt(node, label)
     elif _names_file(node, source):
         yield from _in_files(node, source, label)
@@ -224,12 +234,12 @@ def _labelled(node: MapNode, source: Source) -> Iterator[Prompt]:
     key = next((key for key in _TEXT_KEYS if isinstance(node.get(key), Scalar)), None)
     text = node.get(key) if key is not None else None
     if not isinstance(text, Scalar):  # {path: label}
-        for path, said in node.items.items():
-            yield from _prompts(text_node(path, node.keys[path]), source, said if isinstance(said, Scalar) else None)
+        for path, name in node.items.items():
+            yield from _prompts(text_node(path, node.keys[path]), source, name if isinstance(name, Scalar) else None)
         return
     label = node.get("label") or node.get("display") or (node.get("id") if key != "id" else None)
     for other in node.items.keys() - {*_TEXT_KEYS, "label", "display"}:
-        source.tell(node.keys[other], f"'{other}' of a prompt has no equivalent", _INSTEAD.get(other))
+        source.error(node.keys[other], f"'{other}' of a prompt has no equivalent", _INSTEAD.get(other))
     yield from _prompts(text, source, label if isinstance(label, Scalar) else None)
 
 
@@ -246,7 +256,7 @@ def _names_file(node: Scalar, source: Source) -> bool:
         return True
     if not has_magic(text) or "{{" in text or " " in text:
         return False
-    if source.leaves(text):
+    if source.points_outside(text):
         return bool(literal_part(text)) or climbs(text)  # `/help?` is a prompt, `../*.txt` is refused
     return bool(source.matched(node))
 
@@ -256,7 +266,7 @@ def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Pr
     if names_code(text):
         path, _, function = text.removeprefix(FILE).partition(":")
         if path.endswith(".py") and not function:
-            source.tell(
+            source.error(
                 node, f"'{path}' prints its prompt", "write a function that returns it, and name it: file.py:name"
             )
             yield Prompt(node, label)
@@ -279,11 +289,11 @@ def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> I
     for text in texts:
         written = _as_json(text, content.at) if path.endswith(_DATA) else text_node(text, content.at)
         made = content_of(written, source)
-        kept = whole and _stays(path, text, made)
+        kept = whole and _is_read_alike(path, text, made)
         yield Prompt(made, label, text_node(f"{FILE}{path}", node.at) if kept else None)
 
 
-def _stays(path: str, text: str, made: Node) -> bool:
+def _is_read_alike(path: str, text: str, made: Node) -> bool:
     """Whether agentv reads the same prompt from the file."""
     if path.endswith(_KEPT):
         return isinstance(made, Scalar) and made.text == text
@@ -307,11 +317,11 @@ def content_of(node: Node, source: Source) -> Node:
     """A prompt as an `input`: text, or messages if it is written as a list of them and a model is called."""
     if not isinstance(node, Scalar):
         return node
-    found = None if source.asks_no_model else chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
+    found = None if source.calls_no_model else chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
     if found is not None:
-        if source.asks_programs:
+        if source.calls_programs:
             hint = "run them apart: write a configuration for each"
-            source.tell(node, "a prompt of messages for a model and for a program has no equivalent", hint)
+            source.error(node, "a prompt of messages for a model and for a program has no equivalent", hint)
         return messages_in(found, source)
     text = f"{{% raw %}}{node.text}{{% endraw %}}" if _PARTIAL.search(node.text) else node.text
     try:

@@ -8,11 +8,11 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
-    held,
     identity_of,
     items_of,
-    listed,
+    list_items,
     mapping,
+    mapping_items,
     providers_key,
     text_in,
     text_node,
@@ -35,7 +35,7 @@ def resolved(root: MapNode, source: Source) -> MapNode:
     count = [0]
     found = _resolved(root, root, source, _DEEPEST, count)
     if count[0] > _MOST:
-        source.tell(root, f"the references stand for more than {_MOST:,} others", "write out what they name")
+        source.error(root, f"the references stand for more than {_MOST:,} others", "write out what they name")
         return root
     return found if isinstance(found, MapNode) else root
 
@@ -51,15 +51,15 @@ def _resolved(node: Node, root: Node, source: Source, left: int, count: list[int
         return ListNode([_resolved(item, root, source, left, count) for item in node.items], node.at)
     if not isinstance(node, MapNode):
         return node
-    said = node.get(_REF)
-    if not isinstance(said, Scalar) or not isinstance(said.value, str):
+    reference = node.get(_REF)
+    if not isinstance(reference, Scalar) or not isinstance(reference.value, str):
         items = {key: _resolved(item, root, source, left, count) for key, item in node.items.items()}
         return MapNode(items, node.keys, node.at)
     count[0] += 1
-    found = _named(said, root, source) if left and count[0] <= _MOST else None
+    found = _referenced(reference, root, source) if left and count[0] <= _MOST else None
     if found is None:
         if count[0] <= _MOST:
-            source.tell(said, f"the reference '{said.text}' leads nowhere", "write its content in its place")
+            source.error(reference, f"the reference '{reference.text}' leads nowhere", "write its content in its place")
         return node
     target, within = found
     target = _resolved(target, within, source, left - 1, count)
@@ -69,10 +69,10 @@ def _resolved(node: Node, root: Node, source: Source, left: int, count: list[int
     return MapNode({**target.items, **own}, {**target.keys, **node.keys}, node.at)
 
 
-def _named(said: Scalar, root: Node, source: Source) -> tuple[Node, Node] | None:
+def _referenced(reference: Scalar, root: Node, source: Source) -> tuple[Node, Node] | None:
     """The node that a reference names, and the document that contains it, or None if there is no such node."""
-    file, _, pointer = said.value.partition("#")
-    document = source.document(file.removeprefix(FILE), said) if file else root
+    file, _, pointer = reference.value.partition("#")
+    document = source.document(file.removeprefix(FILE), reference) if file else root
     node: Node | None = document
     for step in pointer.strip("/").split("/") if pointer.strip("/") else []:
         name = step.replace("~1", "/").replace("~0", "~")
@@ -90,13 +90,13 @@ _PROMPTS = "prompts"
 
 def with_listed_prompts(root: MapNode) -> MapNode:
     """The configuration with a list as `prompts`, in place of a mapping from files to labels."""
-    said = root.get(_PROMPTS)
-    if not isinstance(said, MapNode) or said.items.keys() & {"id", "raw", "label", "prompt", "file"}:
+    files = root.get(_PROMPTS)
+    if not isinstance(files, MapNode) or files.items.keys() & {"id", "raw", "label", "prompt", "file"}:
         return root
-    listed: list[Node] = [
-        mapping(label, {"id": text_node(path, said.keys[path]), "label": label}) for path, label in said.items.items()
+    entries: list[Node] = [
+        mapping(label, {"id": text_node(path, files.keys[path]), "label": label}) for path, label in files.items.items()
     ]
-    return mapping(root, {**root.items, _PROMPTS: ListNode(listed, said.at)})
+    return mapping(root, {**root.items, _PROMPTS: ListNode(entries, files.at)})
 
 
 def with_common_prompts(root: MapNode) -> MapNode:
@@ -107,12 +107,12 @@ def with_common_prompts(root: MapNode) -> MapNode:
     place = providers_key(root)
     given = root.get(place)
     providers = items_of(given)
-    said = [prompts_of_provider(one) for one in providers]
+    named = [prompts_of_provider(one) for one in providers]
     prompts = root.get(_PROMPTS)
-    entries: list[Node] = [prompts] if isinstance(prompts, Scalar) else listed(prompts)
-    if given is None or not entries or all(one is None for one in said):
+    entries: list[Node] = [prompts] if isinstance(prompts, Scalar) else list_items(prompts)
+    if given is None or not entries or all(one is None for one in named):
         return root
-    found = {matched_prompts(one, entries) for one in said}
+    found = {matched_prompts(one, entries) for one in named}
     common = next(iter(found))
     if len(found) > 1 or not common:
         return root
@@ -143,12 +143,12 @@ def without_prompts(provider: Node) -> Node:
     return kept if options is provider else mapping(provider, dict.fromkeys(provider.items, kept))
 
 
-def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
+def matched_prompts(named: Node | None, entries: list[Node]) -> frozenset[int]:
     """The indexes of the named prompts: all if `prompts` is not given, none if some name is unknown."""
-    if said is None:
+    if named is None:
         return frozenset(range(len(entries)))
     found: set[int] = set()
-    for one in items_of(said):
+    for one in items_of(named):
         text = text_in(one)
         own = {number for number, entry in enumerate(entries) if any(_names(text, label) for label in labels_of(entry))}
         if not own:
@@ -195,13 +195,13 @@ def with_prompt_settings(root: MapNode) -> MapNode:
     The prompts keep them if some provider takes no settings from prompts, or is defined in another file.
     """
     place = providers_key(root)
-    providers, prompts = items_of(root.get(place)), listed(root.get("prompts"))
+    providers, prompts = items_of(root.get(place)), list_items(root.get("prompts"))
     settings = [value_at(one, _CONFIG) for one in prompts]
     if not any(isinstance(one, MapNode) for one in settings) or not all(map(_merges, providers)):
         return root
     if len(prompts) > 1 and not all(labels_of(one) for one in prompts):
         return root
-    made = [one for provider in providers for one in _each(provider, prompts, settings)]
+    made = [one for provider in providers for one in _copies(provider, prompts, settings)]
     bare: list[Node] = [without(one, _CONFIG) if isinstance(one, MapNode) else one for one in prompts]
     kept: dict[str, Node] = {place: ListNode(made, root.at), "prompts": ListNode(bare, root.at)}
     return mapping(root, {**root.items, **kept})
@@ -240,7 +240,7 @@ def _merges(provider: Node) -> bool:
     return identity_of(provider).startswith(_MERGING)
 
 
-def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> list[Node]:
+def _copies(provider: Node, prompts: list[Node], settings: list[Node | None]) -> list[Node]:
     """Copies of the provider: one for its prompts without settings, and one for each prompt that has settings."""
     mine = sorted(matched_prompts(prompts_of_provider(provider), prompts))
     if len(prompts) == 1:
@@ -250,8 +250,8 @@ def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> l
     made: list[Node] = []
     for numbers in groups:
         names = [labels_of(prompts[number])[0] for number in numbers]
-        listed: list[Node] = [text_node(name, provider.at) for name in names]
-        own: dict[str, Node] = {"prompts": ListNode(listed, provider.at)}
+        labels: list[Node] = [text_node(name, provider.at) for name in names]
+        own: dict[str, Node] = {"prompts": ListNode(labels, provider.at)}
         if settings[numbers[0]] is not None:
             name = text_in(value_at(provider, "label")) or identity_of(provider)
             own["label"] = text_node(f"{name} {names[0]}", provider.at)
@@ -285,8 +285,8 @@ def with_moved_transforms(root: MapNode) -> MapNode:
     if transform is None or any(value_at(one, "options", "transform") is not None for one in given_tests):
         return root
     provider = without(provider, "transform")
-    inner = mapping(transform, {**held(value_at(default, "options")), "transform": transform})
-    outer = mapping(transform, {**held(default), "options": inner})
+    inner = mapping(transform, {**mapping_items(value_at(default, "options")), "transform": transform})
+    outer = mapping(transform, {**mapping_items(default), "options": inner})
     return mapping(root, {**root.items, key: ListNode([provider], provider.at), "defaultTest": outer})
 
 
@@ -299,7 +299,7 @@ def with_named_embedder(root: MapNode) -> MapNode:
     It is not moved if some tests are in other files, whose assertions are not read here.
     """
     default, tests = root.get("defaultTest"), root.get("tests")
-    given = listed(tests)
+    given = list_items(tests)
     options, provider = value_at(default, "options"), value_at(default, "options", "provider")
     embedder = provider.get(_KIND) if isinstance(provider, MapNode) and "id" not in provider.items else None
     if embedder is None or not isinstance(options, MapNode) or not isinstance(provider, MapNode):

@@ -10,7 +10,7 @@ from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
     items_of,
-    listed,
+    list_items,
     mapping,
     number_node,
     providers_key,
@@ -43,7 +43,7 @@ _TEXT_PATHS = frozenset({"json.generated_text", "json[0].generated_text"})
 _SAGEMAKER_UNUSED = frozenset({"modelType", "responseFormat", "contentType", "acceptType"})
 
 
-def own_form(identity: str, settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node] | None:
+def server_target(identity: str, settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node] | None:
     """The target for a server with its own request format, or None for other providers.
 
     Args:
@@ -65,7 +65,7 @@ def _llama_server(settings: Mapping[str, Node], source: Source, at: Node) -> dic
             body[key] = item
         else:
             hint = "set the variable LLAMA_BASE_URL" if key.lower() == "baseurl" else None
-            source.note(item, f"'{key}' is omitted: promptfoo does not read it for llama.cpp", hint)
+            source.remark(item, f"'{key}' is omitted: promptfoo does not read it for llama.cpp", hint)
     made = {"provider": "http", "url": _COMPLETION, "method": "POST", "output": "$.content"}
     return {**{key: text_node(text, at.at) for key, text in made.items()}, "body": mapping(at, body)}
 
@@ -100,7 +100,7 @@ _TOGETHER = frozenset({"extra", "headers"})
 _THINKING = "showThinking"
 
 
-def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Place]) -> dict[str, Node]:
+def model_settings(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Place]) -> dict[str, Node]:
     """The settings of a model under our names, unless ours is given too. Settings without an equivalent are kept.
 
     Args:
@@ -118,15 +118,15 @@ def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Pl
             flat[key] = from_file(item, source)
     if {"output_format", "response_format"} <= flat.keys():
         at = keys.get("response_format", flat.pop("response_format").at)
-        source.note(at, "'response_format' is omitted: promptfoo takes 'output_format'")
+        source.remark(at, "'response_format' is omitted: promptfoo takes 'output_format'")
     if "thinking" in flat and _THINKING not in flat:
         _note_thinking(flat["thinking"], source, flat["thinking"].at)
     for key, item in flat.items():
         if key in UNUSED_SETTINGS:
-            source.note(keys.get(key, item.at), f"'{key}' is not needed: {UNUSED_SETTINGS[key]}")
+            source.remark(keys.get(key, item.at), f"'{key}' is not needed: {UNUSED_SETTINGS[key]}")
         elif key == "apiKey" and isinstance(item, Scalar) and "{{" not in item.text and "${" not in item.text:
             hint = "write api_key: '{{ env.NAME }}' with the variable that holds it"
-            source.note(keys.get(key, item.at), "the API key is copied as plain text", hint)
+            source.remark(keys.get(key, item.at), "the API key is copied as plain text", hint)
             made["api_key"] = item
         elif key == _THINKING:
             _note_thinking(item, source, keys.get(key, item.at))
@@ -163,9 +163,9 @@ def _note_thinking(item: Node, source: Source, at: Place) -> None:
     if isinstance(item, Scalar) and item.value is False:
         return
     if source.only_shown:
-        source.note(at, message)
+        source.remark(at, message)
     else:
-        source.tell(at, message, "write 'showThinking: false' if no assertion reads the thinking")
+        source.error(at, message, "write 'showThinking: false' if no assertion reads the thinking")
 
 
 def _key_variable(item: Node) -> dict[str, Node] | None:
@@ -341,10 +341,10 @@ _CHECKS: Mapping[str, tuple[str, str]] = {
 
 def with_calls_as_output(made: dict[str, Node]) -> dict[str, Node]:
     """The target. If its model has tools, tool calls are the output, as in promptfoo."""
-    said, extra = made.get("provider"), made.get("extra")
+    provider, extra = made.get("provider"), made.get("extra")
     calls = "tools" in made or (isinstance(extra, MapNode) and "functions" in extra.items)
-    chat = isinstance(said, Scalar) and said.text.partition(":")[0] in CHAT_COMPLETIONS and "api" not in made
-    return {**made, "tool_calls_as_output": Scalar(True, "true", said.at)} if calls and chat and said else made
+    chat = isinstance(provider, Scalar) and provider.text.partition(":")[0] in CHAT_COMPLETIONS and "api" not in made
+    return {**made, "tool_calls_as_output": Scalar(True, "true", provider.at)} if calls and chat and provider else made
 
 
 def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
@@ -364,7 +364,7 @@ def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node
     key, transform = _CHECKS.get(kind.text, ("", ""))
     declared = source.declared_calls.get(key)
     # a tool of another kind, such as an MCP server, declares no function
-    functions = [value_at(one, "function") if key == "tools" else one for one in listed(declared)]
+    functions = [value_at(one, "function") if key == "tools" else one for one in list_items(declared)]
     called = [one for one in functions if isinstance(one, MapNode) and {"name", "parameters"} <= one.items.keys()]
     schemas = [_call_schema(one, node.at) for one in called]
     if not schemas or len(schemas) < len(functions) or "transform" in node.items:

@@ -40,10 +40,10 @@ class Source(Struct, frozen=True):
         pictures: variables that are picture files, which prompts show only in image blocks.
         declared_calls: `tools` and `functions`, if the providers that declare them agree.
         only_shown: no test has an assertion, so the content of an answer changes no verdict.
-        asks_no_model: every provider is a program or an echo, which ignores settings of models.
-        asks_programs: some provider is a program or an echo.
+        calls_no_model: every provider is a program or an echo, which ignores settings of models.
+        calls_programs: some provider is a program or an echo.
         within: the files being read, each of which names the next one.
-        asked: the texts of the prompts, which functions that compute variables get.
+        prompt_texts: the texts of the prompts, which functions that compute variables get.
         uncalled: references to functions that return tests and were not called.
     """
 
@@ -53,10 +53,10 @@ class Source(Struct, frozen=True):
     pictures: frozenset[str] = frozenset()
     declared_calls: Mapping[str, Node] = field(default_factory=dict)
     only_shown: bool = False
-    asks_no_model: bool = False
-    asks_programs: bool = False
+    calls_no_model: bool = False
+    calls_programs: bool = False
     within: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
+    prompt_texts: tuple[str, ...] = ()
     uncalled: list[Node] = field(default_factory=list)
 
     @property
@@ -69,21 +69,21 @@ class Source(Struct, frozen=True):
         """The boundary outside which no file is read."""
         return self.reading.places.boundary or Boundary("", is_open=True)
 
-    def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
+    def error(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Report, as an error, something that has no equivalent and could change a verdict."""
         self.report.error(NO_EQUIVALENT, at, message, hint=hint)
 
-    def note(self, at: Node | Place, message: str, hint: str | None = None) -> None:
+    def remark(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Report, as a remark, something that was omitted and cannot change a verdict."""
         self.report.remark(NO_EQUIVALENT, at, message, hint)
 
-    def unread(self, key: str, at: Place, what: str, known: Iterable[str]) -> None:
+    def unknown_key(self, key: str, at: Place, what: str, known: Iterable[str]) -> None:
         """Report a key that promptfoo ignores, as a warning if it looks like a misspelling of a known one."""
         message = f"'{key}'{what} is omitted: promptfoo does not read it"
         if meant := did_you_mean(key, known):
             self.report.warning(NO_EQUIVALENT, at, message, hint=meant)
         else:
-            self.note(at, message)
+            self.remark(at, message)
 
     def is_code(self, text: str) -> bool:
         """Whether a text is a `file://` reference to a program."""
@@ -97,19 +97,19 @@ class Source(Struct, frozen=True):
         try:
             text = self.reading.reader.read(str(path)).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
-            self.tell(node, f"'{node.text}' cannot be read as text", "fix the path")
+            self.error(node, f"'{node.text}' cannot be read as text", "fix the path")
             return None
         return text_node(text, node.at if self.boundary.holds(str(path)) else Span.start_of(str(path)))
 
     def matched(self, node: Scalar) -> list[str] | None:
         """The paths that match a pattern, sorted, or None if it points outside the repository, which is reported."""
         pattern = node.text.strip().removeprefix(FILE)
-        if self.leaves(pattern):
+        if self.points_outside(pattern):
             self.report.error(OUTSIDE, node, f"'{pattern}' points outside the repository", hint=ALLOW)
             return None
         return sorted(glob(pattern, root_dir=self.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
 
-    def leaves(self, pattern: str) -> bool:
+    def points_outside(self, pattern: str) -> bool:
         """Whether a pattern points outside the files that may be read."""
         start = self._path(f"/{literal_part(pattern)}" if pattern.startswith("/") else literal_part(pattern))
         outside = climbs(pattern.lstrip("/")) and not self.boundary.admits(os.sep)
@@ -119,7 +119,7 @@ class Source(Struct, frozen=True):
         """Whether a file exists and may be read. Reports why not."""
         path = self._path(written)
         if self._admits(path, at) and not is_file(str(path)):
-            self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
+            self.error(at, f"{shown(str(path))} does not exist", "fix the path")
         return self.boundary.admits(str(path)) and is_file(str(path))
 
     def _path(self, written: str) -> Path:
@@ -138,10 +138,10 @@ class Source(Struct, frozen=True):
         if not self._admits(path, at):
             return None
         if str(path) in self.within:
-            self.tell(at, f"{shown(str(path))} names itself, directly or through other files", "remove the reference")
+            self.error(at, f"{shown(str(path))} names itself, directly or through other files", "remove the reference")
             return None
         if not is_file(str(path)):
-            self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
+            self.error(at, f"{shown(str(path))} does not exist", "fix the path")
             return None
         if path.suffix == ".jsonl":
             lines: Any = JsonLines(str(path))
@@ -162,7 +162,7 @@ def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
 
 def without(node: Node, *names: str) -> MapNode:
     """A mapping without some of its keys; empty if the node is not a mapping."""
-    return mapping(node, {key: item for key, item in held(node).items() if key not in names})
+    return mapping(node, {key: item for key, item in mapping_items(node).items() if key not in names})
 
 
 def providers_key(root: MapNode) -> str:
@@ -182,12 +182,12 @@ def value_at(node: Node | None, *keys: str) -> Node | None:
     return node
 
 
-def held(node: Node | None) -> Mapping[str, Node]:
+def mapping_items(node: Node | None) -> Mapping[str, Node]:
     """The items of a mapping; empty for any other node."""
     return node.items if isinstance(node, MapNode) else {}
 
 
-def listed(node: Node | None) -> list[Node]:
+def list_items(node: Node | None) -> list[Node]:
     """The items of a list; empty for any other node."""
     return node.items if isinstance(node, ListNode) else []
 

@@ -87,10 +87,10 @@ CODE = frozenset({"javascript", "python"})
 RUBRICS = frozenset({"llm-rubric"})
 """Types, by our names, that take a judge prompt of their own."""
 
-EMPTY_MARK = 0.000001
+ANY_SCORE = 0.000001
 """Threshold of code that passes with any score above 0."""
 
-UNREAD: Mapping[str, str] = {
+UNUSED_OPTIONS: Mapping[str, str] = {
     "disableConversationVar": "agentv has no variable '_conversation'",
     "runSerially": "cases do not depend on their order",
 }
@@ -284,7 +284,7 @@ EMBEDDERS: Mapping[str, str] = {
 }
 """Prefix of the id of an embedding provider → prefix of ours."""
 
-ALIKE = frozenset({"echo"})
+SAME_PROVIDERS = frozenset({"echo"})
 """Providers with the same name in both tools."""
 
 AGENTS: Mapping[str, str] = {
@@ -336,7 +336,7 @@ CHAT_COMPLETIONS = frozenset(
 )
 """Providers, by our names, whose tool calls have OpenAI's form in promptfoo."""
 
-SENT: Mapping[str, frozenset[str]] = {
+SENT_UNCHANGED: Mapping[str, frozenset[str]] = {
     "openai": frozenset({"metadata", "service_tier", "store", "user"}),
     "perplexity": frozenset(
         {

@@ -13,17 +13,17 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.extensions.promptfoo.code import response_path
 from agentv.extensions.promptfoo.settings import (
-    of_model,
-    own_form,
+    model_settings,
+    server_target,
     with_calls_as_output,
     with_tools,
 )
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
-    held,
     items_of,
     mapping,
+    mapping_items,
     number_node,
     text_in,
     text_node,
@@ -32,7 +32,6 @@ from agentv.extensions.promptfoo.source import (
 from agentv.extensions.promptfoo.tables import (
     AGENT_KEYS,
     AGENTS,
-    ALIKE,
     DOCUMENTS,
     EMBEDDERS,
     JAVASCRIPT,
@@ -45,7 +44,8 @@ from agentv.extensions.promptfoo.tables import (
     PYTHON,
     REFUSED,
     RESPONSES,
-    SENT,
+    SAME_PROVIDERS,
+    SENT_UNCHANGED,
     SERVERS,
 )
 
@@ -82,7 +82,7 @@ class _Provider(Struct, frozen=True):
 
     def model_settings(self) -> dict[str, Node]:
         """The settings of a model under our names."""
-        return of_model(self.settings, self.source, self.config.keys) if self.config is not None else {}
+        return model_settings(self.settings, self.source, self.config.keys) if self.config is not None else {}
 
     def text(self, text: str) -> Scalar:
         """A text node at the position of the provider."""
@@ -91,7 +91,7 @@ class _Provider(Struct, frozen=True):
 
 def targets(node: Node, source: Source) -> Node:
     """Convert `providers` or `targets`, one provider or a list of them."""
-    made = [_graded_whole(one) for one in _named_once(_targets(node, source))]
+    made = [_with_thoughts(one) for one in _named_once(_targets(node, source))]
     return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
 
 
@@ -108,7 +108,7 @@ def _named_once(made: list[Node]) -> Iterator[Node]:
             yield mapping(one, {**items, "name": text_node(f"{name}-{number}", one.at)})
 
 
-def _graded_whole(target: Node) -> Node:
+def _with_thoughts(target: Node) -> Node:
     """The target with `thoughts: keep`, because promptfoo grades them too. Other nodes are returned unchanged."""
     if isinstance(target, Scalar):
         target = MapNode({"provider": target}, {"provider": target.at}, target.at)
@@ -123,9 +123,9 @@ def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for item in items_of(node):
         made = _target(item, silent) if isinstance(item, Scalar | MapNode) else None
-        said = [item.get("id"), item.get("label")] if isinstance(item, MapNode) else [item]
+        names = [item.get("id"), item.get("label")] if isinstance(item, MapNode) else [item]
         if made is not None:
-            found |= {one.text: _graded_whole(made) for one in said if isinstance(one, Scalar)}
+            found |= {one.text: _with_thoughts(made) for one in names if isinstance(one, Scalar)}
     return found
 
 
@@ -140,21 +140,21 @@ def _targets(node: Node, source: Source) -> list[Node]:
 
 def _target(node: Node, source: Source) -> Node:
     if isinstance(node, Scalar):
-        return _of(node.text, {}, node, source)
+        return _target_for(node.text, {}, node, source)
     if not isinstance(node, MapNode):
-        source.tell(node, "this provider is neither text nor a mapping")
+        source.error(node, "this provider is neither text nor a mapping")
         return node
     if "id" not in node.items and len(node.items) == 1:  # {"openai:x": {config: …}}
         (identity, options), *_ = node.items.items()
-        items = dict(held(options))
+        items = dict(mapping_items(options))
         own = items.pop("id", None)  # below an id, `id` is a label
         named = {"label": own} if own is not None else {}
         node = mapping(node, {**named, **items, "id": text_node(identity, node.keys[identity])})
     said = node.get("id")
     if not isinstance(said, Scalar):
-        source.tell(node, "this provider has no id")
+        source.error(node, "this provider has no id")
         return node
-    return _of(said.text, node.items, node, source)
+    return _target_for(said.text, node.items, node, source)
 
 
 def judge_of(node: Node, source: Source) -> Node | None:
@@ -163,8 +163,8 @@ def judge_of(node: Node, source: Source) -> Node | None:
     The option is one provider for all purposes, or `{text: …, embedding: …}`.
     """
     if isinstance(node, MapNode) and "id" not in node.items:
-        asked = node.get("text")
-        return None if asked is None else judge_of(asked, source)
+        provider = node.get("text")
+        return None if provider is None else judge_of(provider, source)
     made = _target(node, source) if isinstance(node, Scalar | MapNode) else None
     if isinstance(made, Scalar):
         return made if ":" in made.text and not made.text.startswith(FILE) else None
@@ -179,21 +179,21 @@ def named_judge_of(node: Node, source: Source) -> dict[str, Node]:
         if isinstance(model, Scalar) and ":" in model.text and made.items.keys() <= {"name", "provider", "temperature"}:
             return {"judge": model} if temperature is None else {"judge": model, "temperature": temperature}
         hint = "define the judge in .agentv/targets.yaml, and write its name under 'judge'"
-        source.tell(node, "the settings of this judge cannot be written in an assertion", hint)
+        source.error(node, "the settings of this judge cannot be written in an assertion", hint)
         return {}
     return {} if made is None else {"judge": made}
 
 
 def embedder_of(node: Node, source: Source) -> Node | None:
     """The embedder for the `provider` of an assertion, or None if it has no equivalent, which is reported."""
-    asked = node
+    provider = node
     if isinstance(node, MapNode):
-        asked = node.get("embedding") or (node if node.items.keys() - {"id"} else node.get("id")) or node
-    if isinstance(asked, Scalar):
-        found = _renamed(asked.text, EMBEDDERS)
+        provider = node.get("embedding") or (node if node.items.keys() - {"id"} else node.get("id")) or node
+    if isinstance(provider, Scalar):
+        found = _renamed(provider.text, EMBEDDERS)
         if found is not None:
-            return text_node(found, asked.at)
-    source.tell(
+            return text_node(found, provider.at)
+    source.error(
         node, "this embedding provider has no equivalent", "name a target that computes embeddings, under 'embedder'"
     )
     return None
@@ -205,18 +205,18 @@ def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
     return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
 
 
-def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node:
+def _target_for(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node:
     """The target for a provider's id and keys; the node itself if it has no equivalent, which is reported."""
     config = items.get("config")
     provider = _Provider(identity.strip(), config if isinstance(config, MapNode) else None, node, source)
-    made = _made(provider)
+    made = _target_keys(provider)
     if made is None:
-        source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
+        source.error(node, f"the provider '{identity}' has no equivalent", _hint(identity))
         return node
     return _with_rest(with_calls_as_output(made), items, node, source)
 
 
-def _made(provider: _Provider) -> dict[str, Node] | None:
+def _target_keys(provider: _Provider) -> dict[str, Node] | None:
     """The keys of a target, or None if the provider has no equivalent."""
     identity = provider.identity
     if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
@@ -238,7 +238,7 @@ def _made(provider: _Provider) -> dict[str, Node] | None:
     agent = next((AGENTS[one] for one in AGENTS if identity.startswith(one)), None)
     if agent is not None:
         return _agent(agent, provider)
-    own = own_form(identity, provider.settings, provider.source, provider.node)
+    own = server_target(identity, provider.settings, provider.source, provider.node)
     return own or _code(provider) or _model(provider)
 
 
@@ -246,9 +246,9 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
     identity = provider.identity
     responses = _renamed(identity, RESPONSES)
     if responses is not None:
-        settings = _with_sent(responses.partition(":")[0], provider.model_settings(), provider.node)
+        settings = _with_extra(responses.partition(":")[0], provider.model_settings(), provider.node)
         return {"provider": provider.text(responses), "api": provider.text("responses"), **settings}
-    if identity in ALIKE:
+    if identity in SAME_PROVIDERS:
         return {"provider": provider.text(identity)}
     if identity.startswith(OTHER_APIS):
         return None
@@ -259,7 +259,7 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
     name = name or _renamed(identity, PROVIDERS)
     if name is None:
         return None
-    settings = _with_model(name, provider.model_settings())
+    settings = _without_model(name, provider.model_settings())
     if name.startswith("azure:"):
         address = settings.get("base_url")
         if isinstance(address, Scalar):  # the URL of an Azure resource has no path
@@ -270,9 +270,9 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         settings = with_tools(settings)
         made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
         passed = {key: item for key, item in settings.items() if key in _PASSED}
-        passed |= held(made.pop("extra", None))
+        passed |= mapping_items(made.pop("extra", None))
         settings = {**made, "extra": mapping(provider.node, passed)} if passed else made
-    settings = _with_sent(name.partition(":")[0], settings, provider.node)
+    settings = _with_extra(name.partition(":")[0], settings, provider.node)
     return {"provider": provider.text(name), **settings}
 
 
@@ -283,32 +283,32 @@ def _agent(name: str, provider: _Provider) -> dict[str, Node]:
     made |= {"model": provider.text(":".join(model))} if model else {}
     (mode, allowing), *_ = (*PERMISSIONS.get(name, {}).items(), ("", frozenset({""})))
     settings = provider.settings
-    said = settings.pop(mode, None)
-    if text_in(said) not in allowing:
+    given_mode = settings.pop(mode, None)
+    if text_in(given_mode) not in allowing:
         made["permissions"] = provider.text("deny")
     for key, item in settings.items():
         if key == "skip_git_repo_check":
-            source.note(item, f"'{key}' is omitted: agentv's agents need no git repository")
+            source.remark(item, f"'{key}' is omitted: agentv's agents need no git repository")
             continue
         if key not in AGENT_KEYS:
-            source.tell(item, f"'{key}' of a coding agent has no equivalent", f"write what '{name}' has instead")
+            source.error(item, f"'{key}' of a coding agent has no equivalent", f"write what '{name}' has instead")
         made[AGENT_KEYS.get(key, key)] = item
     return made
 
 
-def _with_sent(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
+def _with_extra(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
     """The settings, with those that are sent unchanged moved under `extra`."""
-    sent = {key: item for key, item in settings.items() if key in SENT.get(provider, ())}
+    sent = {key: item for key, item in settings.items() if key in SENT_UNCHANGED.get(provider, ())}
     if not sent:
         return settings
-    extra = mapping(at, {**held(settings.get("extra")), **sent})
+    extra = mapping(at, {**mapping_items(settings.get("extra")), **sent})
     return {**{key: item for key, item in settings.items() if key not in sent}, "extra": extra}
 
 
-def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
+def _without_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
     """The settings, without a model if the id names one, which promptfoo prefers."""
-    said = {"model", "deployment", "deploymentName"} if name.partition(":")[2] else set()
-    return {key: item for key, item in settings.items() if key not in said}
+    model_keys = {"model", "deployment", "deploymentName"} if name.partition(":")[2] else set()
+    return {key: item for key, item in settings.items() if key not in model_keys}
 
 
 def _server(provider: _Provider) -> dict[str, Node] | None:
@@ -324,7 +324,7 @@ def _server(provider: _Provider) -> dict[str, Node] | None:
         made |= {"base_url": provider.text(url), "api_key": provider.text(f"{{{{ env.{variable} }}}}")}
     else:
         made["base_url"] = provider.text(LOCAL_SERVERS[start])
-    return made | _with_model("openai:x", provider.model_settings())
+    return made | _without_model("openai:x", provider.model_settings())
 
 
 _CLOUD: Mapping[str, Mapping[str, str]] = {
@@ -354,7 +354,7 @@ def _code(provider: _Provider) -> dict[str, Node] | None:
     for key in ("pythonExecutable", "workers", "timeout"):
         if key in settings and provider.config is not None and made["provider"] == "python":
             at = provider.config.keys[key]
-            provider.source.note(at, f"'{key}' is not needed: agentv calls the function in its own process")
+            provider.source.remark(at, f"'{key}' is not needed: agentv calls the function in its own process")
             del settings[key]
     keys: dict[str, Node] = {key: provider.text(text) for key, text in made.items()}
     return {**keys, "config": mapping(provider.config, settings)} if settings and provider.config else keys
@@ -384,16 +384,16 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
         elif key == "delay":
             rest |= _rate(item)
         elif key == "transform":
-            source.tell(
+            source.error(
                 item, "'transform' of a provider has no equivalent", "move it to 'options.transform' of the tests"
             )
             rest[key] = item
         elif key == "prompts":
-            source.tell(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
+            source.error(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
         elif key not in _KNOWN:
-            source.unread(key, keys.get(key, item.at), " of a provider", _KNOWN)
+            source.unknown_key(key, keys.get(key, item.at), " of a provider", _KNOWN)
         elif key == "inputs":
-            source.tell(item, "'inputs' of a provider has no equivalent", "agentv does not generate attacks")
+            source.error(item, "'inputs' of a provider has no equivalent", "agentv does not generate attacks")
     label = items.get("label")
     if not rest and not isinstance(label, Scalar) and made.keys() == {"provider"}:
         return made["provider"]
@@ -418,7 +418,7 @@ def _seconds(node: Scalar) -> dict[str, Node]:
     return {"timeout_s": number_node(node.value / 1000, node.at)}
 
 
-def _instead(identity: str) -> str:
+def _hint(identity: str) -> str:
     if identity.startswith((*_PROGRAMS, FILE)):
         return "run it as a command: a target with provider: cli"
     if identity == "promptfoo:simulated-user":
@@ -443,7 +443,7 @@ def _http(provider: _Provider) -> dict[str, Node]:
         elif key == "maxRetries":
             made["retry"] = mapping(item, {"max_retries": item})
         else:
-            source.tell(item, f"'{key}' of an HTTP provider has no equivalent", "an http target takes url, method, …")
+            source.error(item, f"'{key}' of an HTTP provider has no equivalent", "an http target takes url, method, …")
     made["template"] = text_node(LANGUAGE["template"], node.at)
     method = made.get("method")
     if isinstance(method, Scalar):

@@ -16,12 +16,12 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import computed_variable, transform_of
-from agentv.extensions.promptfoo.source import FILE, Source, items_of, listed, mapping, text_node, whole_number
-from agentv.extensions.promptfoo.tables import OPTIONS_INSTEAD, UNREAD
+from agentv.extensions.promptfoo.source import FILE, Source, items_of, list_items, mapping, text_node, whole_number
+from agentv.extensions.promptfoo.tables import OPTIONS_INSTEAD, UNUSED_OPTIONS
 from agentv.extensions.promptfoo.targets import judge_of
 from agentv.templating import Language, RenderError, Scope, has_placeholder, render_text, undeclared
 
-AROUND = frozenset({"prefix", "suffix"})
+AFFIXES = frozenset({"prefix", "suffix"})
 """Options with text to put before and after the prompt."""
 
 _OTHER_PROVIDERS = frozenset({"classification", "embedding", "moderation"})
@@ -31,35 +31,37 @@ _RUBRIC = re.compile(r"(\{\{-?\s*)rubric(\s*(?:\|[^}]*)?-?\}\})")
 
 def is_option(key: str) -> bool:
     """Whether promptfoo itself reads a key of `options`. Other keys are settings of models."""
-    return key in _CONVERTED or key in AROUND or key in UNREAD or key in OPTIONS_INSTEAD
+    return key in _CONVERTED or key in AFFIXES or key in UNUSED_OPTIONS or key in OPTIONS_INSTEAD
 
 
-def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozenset()) -> dict[str, Node]:
+def options_of(node: Node, source: Source, skipped: frozenset[str] = frozenset()) -> dict[str, Node]:
     """The keys of a case for the options of a test.
 
     Args:
         node: the value of `options`.
         source: reports what has no equivalent.
-        passed_over: options that are converted elsewhere.
+        skipped: options that are converted elsewhere.
     """
     if is_empty(node):
         return {}
     if not isinstance(node, MapNode):
-        source.tell(node, "'options' is not a mapping")
+        source.error(node, "'options' is not a mapping")
         return {}
     made: dict[str, Node] = {}
     kept: dict[str, Node] = {}
     for key, item in node.items.items():
         convert = _CONVERTED.get(key)
-        if key in passed_over:
+        if key in skipped:
             continue
-        if key in UNREAD:
-            source.note(node.keys[key], f"the option '{key}' is omitted: {UNREAD[key]}")
-        elif convert is None and key not in OPTIONS_INSTEAD and source.asks_no_model:
-            source.note(node.keys[key], f"the option '{key}' is omitted: it is a setting of models, and none is asked")
+        if key in UNUSED_OPTIONS:
+            source.remark(node.keys[key], f"the option '{key}' is omitted: {UNUSED_OPTIONS[key]}")
+        elif convert is None and key not in OPTIONS_INSTEAD and source.calls_no_model:
+            source.remark(
+                node.keys[key], f"the option '{key}' is omitted: it is a setting of models, and none is asked"
+            )
         elif convert is None:
             hint = OPTIONS_INSTEAD.get(key, "promptfoo sends it with the call: write it in 'config' of the providers")
-            source.tell(node.keys[key], f"the option '{key}' has no equivalent", hint)
+            source.error(node.keys[key], f"the option '{key}' has no equivalent", hint)
         else:
             own, inside = convert(item, source)
             made |= own
@@ -76,11 +78,11 @@ def _provider(node: Node, source: Source) -> Converted:
     if judge is not None:
         return {"judge": judge}, {}
     if isinstance(node, MapNode) and not node.items.keys() & {"id", "text", *_OTHER_PROVIDERS}:
-        source.note(node, "the option 'provider' is omitted: it names none, and promptfoo takes its own")
+        source.remark(node, "the option 'provider' is omitted: it names none, and promptfoo takes its own")
         return {}, {}
     if isinstance(node, MapNode) and not node.items.keys() & {"id", "text"}:
         hint = "name a target that computes embeddings, under 'embedder' of the assertion"
-        source.tell(node, "a provider of embeddings for all assertions has no equivalent", hint)
+        source.error(node, "a provider of embeddings for all assertions has no equivalent", hint)
     return {}, {"provider": node}
 
 
@@ -119,18 +121,18 @@ def judge_prompt_of(node: Node, source: Source) -> Node | None:
         found = None if source.is_code(node.value) else source.content(node)
         if found is None:
             hint = "write the prompt under 'prompt', with {{ output }} and {{ rubrics }}"
-            source.tell(node, f"the judge prompt '{node.text}' cannot be converted", hint)
+            source.error(node, f"the judge prompt '{node.text}' cannot be converted", hint)
             return None
         node = found
     text = _text_of(node)
     if text is None:
-        source.tell(node, "this judge prompt is neither text nor a list of messages")
+        source.error(node, "this judge prompt is neither text nor a list of messages")
         return None
     text = _RUBRIC.sub(r"\1rubrics\2", text)
     try:
         others = sorted(undeclared(text) - _JUDGE_READS - {"rubrics"})
     except RenderError as error:
-        source.tell(node, f"this judge prompt is not a valid Jinja template: {error.message}")
+        source.error(node, f"this judge prompt is not a valid Jinja template: {error.message}")
         return None
     for name in others:
         text = re.sub(rf"(\{{\{{-?\s*){re.escape(name)}\b", rf"\1vars.{name}", text)
@@ -146,7 +148,7 @@ def _text_of(node: Node) -> str | None:
             found = None
         lines = [one.get("content") for one in found if isinstance(one, dict)] if isinstance(found, list) else None
         return _joined(lines) if lines is not None else node.text
-    contents = [one.get("content") if isinstance(one, MapNode) else one for one in listed(node)]
+    contents = [one.get("content") if isinstance(one, MapNode) else one for one in list_items(node)]
     return _joined([one.text if isinstance(one, Scalar) else None for one in contents])
 
 
@@ -177,7 +179,7 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expan
     if is_empty(node):
         return {}
     if not isinstance(node, MapNode):
-        source.tell(node, "'vars' is not a mapping", "write the variables here")
+        source.error(node, "'vars' is not a mapping", "write the variables here")
         return {"vars": node}
     known = {**defaults, **node.items}
     read = {key: _variable(key, item, known, source) for key, item in node.items.items()}
@@ -226,10 +228,10 @@ def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -
         if source.is_code(text) and not text.endswith(".rb"):
             return computed_variable(key, node, {name: plain(item) for name, item in known.items()}, source)
         if source.is_code(text) or text.startswith("package:"):
-            source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
+            source.error(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
             return None
         if text.startswith(FILE):
-            return _path_of(node, source) if key in source.pictures else _of_file(node, source)
+            return _path_of(node, source) if key in source.pictures else _file_value(node, source)
         cut = text.removesuffix("\n")  # as promptfoo does
         node = node if cut == text else text_node(cut, node.at)
         return _filled(node, known, source) if has_placeholder(cut) else node
@@ -243,22 +245,22 @@ def _path_of(node: Scalar, source: Source) -> Node | None:
     return text_node(path, node.at) if source.admits(path, node) else None
 
 
-def _of_file(node: Scalar, source: Source) -> Node | None:
+def _file_value(node: Scalar, source: Source) -> Node | None:
     path = node.value.removeprefix(FILE).strip()
     if has_magic(path) and "\n" not in path:
         matched = source.matched(node)
         if matched == []:
-            source.tell(node, f"no file matches '{path}'", "fix the path")
-        items = [_of_file(text_node(f"{FILE}{one}", node.at), source) for one in matched or ()]
+            source.error(node, f"no file matches '{path}'", "fix the path")
+        items = [_file_value(text_node(f"{FILE}{one}", node.at), source) for one in matched or ()]
         return ListNode([item for item in items if item is not None], node.at)
     suffix = PurePosixPath(path).suffix.lower()
-    if suffix in _BINARY and suffix != ".pdf" and source.asks_no_model and source.admits(path, node):
+    if suffix in _BINARY and suffix != ".pdf" and source.calls_no_model and source.admits(path, node):
         data = base64.b64encode(source.reading.reader.read(str(source.directory / path))).decode()
         kind = mimetypes.guess_type(path)[0] or ""
         return text_node(f"data:{kind};base64,{data}" if kind.startswith("image/") else data, node.at)
     if suffix in _BINARY:
         hint = "name the file in the prompt: a block {type: image, value: PATH} or {type: file, value: PATH}"
-        source.tell(node, f"a variable cannot hold the file '{path}'", hint)
+        source.error(node, f"a variable cannot hold the file '{path}'", hint)
         return None
     content = source.content(node)
     if content is None:
@@ -275,7 +277,7 @@ def _filled(node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
     """The text with other variables substituted, as in promptfoo before it renders a prompt."""
     text = node.value
     for _ in range(_DEEPEST):
-        filled = _NAME.sub(lambda found: _value(found, known), text)
+        filled = _NAME.sub(lambda found: _substituted(found, known), text)
         if filled == text:
             break
         text = filled
@@ -293,7 +295,7 @@ def _rendered(text: str, known: Mapping[str, Node], node: Scalar, source: Source
             return text
         if any(_is_expanded(known[name]) for name in names):
             hint = "write the resulting values"
-            source.tell(node, "a variable that contains another one with a list of values has no equivalent", hint)
+            source.error(node, "a variable that contains another one with a list of values has no equivalent", hint)
             return text
         values = {name: plain(known[name]) for name in names}
         return render_text(text, Scope(values, source.reading.scope.env, language=language))
@@ -302,7 +304,7 @@ def _rendered(text: str, known: Mapping[str, Node], node: Scalar, source: Source
         return text
 
 
-def _value(found: re.Match[str], known: Mapping[str, Node]) -> str:
+def _substituted(found: re.Match[str], known: Mapping[str, Node]) -> str:
     other = known.get(found[1])
     if not isinstance(other, Scalar) or other.text.startswith(FILE):
         return found[0]

@@ -96,7 +96,7 @@ def test_goldens_of_deepeval(project: Path) -> None:
     source.write_text(json.dumps(GOLDENS))
     done = converted(source, "contains", "factuality")
     assert done.paths == (project / "goldens.eval.yaml",)
-    assert (done.count, done.checks, done.left) == (2, "contains and factuality", ())
+    assert (done.count, done.checks, done.omitted) == (2, "contains and factuality", ())
     assert done.paths[0].read_text() == AS_CASES
 
 
@@ -245,7 +245,7 @@ def test_messages_keep_roles_names_and_tool_calls(project: Path) -> None:
         {"role": "user", "content": "And 3+3?", "cache_control": {"type": "x"}},
     ]
     done = converted(lines(project / "samples.jsonl", {"input": messages, "ideal": "6"}), "equals")
-    assert [one.message for one in done.left] == ["'cache_control' of a message is omitted"]
+    assert [one.message for one in done.omitted] == ["'cache_control' of a message is omitted"]
     (case,) = loaded(done.paths[0]).cases
     assert [message.role for message in case.input] == ["system", "assistant", "tool", "user"]
     assert case.input[0].name == "example_user"
