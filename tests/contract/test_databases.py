@@ -227,6 +227,21 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     assert not index.parent.exists()
 
 
+@pytest.mark.parametrize("more", [b"", row("b", "new")])
+def test_a_run_that_is_deleted_and_pushed_again_leaves_nothing_in_its_copy(uploads, database, replica, more):
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.add_rows(NAME, batch(0, row("a", "old")))
+    replica.update()
+    uploads.delete(NAME)
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.add_rows(NAME, batch(0, row("a", "new")))
+    if more:
+        uploads.add_rows(NAME, batch(len(row("a", "new")), more))
+    assert replica.update() == 1
+    index = replica.root("support") / ".agentv/results" / RUN_ID / "index.jsonl"
+    assert index.read_bytes() == row("a", "new") + more
+
+
 def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path):
     content = b"\x00\xffdiff"
     digest = sha256(content).hexdigest()

@@ -34,6 +34,7 @@ _COPIED = "copied.json"
 
 
 class _Copied(Struct):
+    id: int = 0
     revision: int = 0
     generation: int = 0
     size: int = 0
@@ -154,6 +155,9 @@ class Replica:
                 copied = msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
             except (OSError, msgspec.DecodeError):
                 copied = _Copied()
+        if copied.id != source.id and path.exists():  # of a run that was deleted and pushed again since
+            self._remove(path)
+            copied = _Copied()
         changed = copied.revision != source.revision
         if changed:
             found = self._copy_changed(path, source, copied)
@@ -182,7 +186,7 @@ class Replica:
         write_private(path / RUN, copied_record(record, given, replaced))
         if summary is not None and not source.writing:
             journal += _write_summary(path, summary)
-        copied = _Copied(source.revision, source.generation, size, journal)
+        copied = _Copied(source.id, source.revision, source.generation, size, journal)
         write_private(path / _COPIED, msgspec.json.encode(copied))
         return copied
 
@@ -235,11 +239,14 @@ class Replica:
         for project in projects:
             for path in results_directory(self.root(project)).iterdir():
                 if path not in known and path.is_dir():
-                    self._unlock_run(path)
-                    self._copied.pop(path, None)
-                    shutil.rmtree(path)
+                    self._remove(path)
                     removed += 1
         return removed
+
+    def _remove(self, path: Path) -> None:
+        self._unlock_run(path)
+        self._copied.pop(path, None)
+        shutil.rmtree(path)
 
 
 def _opened(path: Path) -> BinaryIO:
