@@ -84,9 +84,9 @@ def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> It
         root: root of the repository; nothing is searched above it.
         homes: further directories that are searched for modules.
     """
-    directory = os.path.dirname(path)  # noqa: PTH120  # no Path is made here, since this runs for every import of every check
+    directory = os.path.dirname(path)  # no Path is made here, since this runs for every import of every check
     if name.startswith(("./", "../", "/")) or name in (".", ".."):
-        yield from script_files(os.path.normpath(os.path.join(directory, name)))  # noqa: PTH118
+        yield from script_files(os.path.normpath(os.path.join(directory, name)))
         return
     above = list(upwards(directory, root))
     if name.startswith("#"):
@@ -94,10 +94,10 @@ def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> It
         return
     yield from _tsconfig_paths(name, above)
     for home in homes:
-        yield from script_files(os.path.join(home, name))  # noqa: PTH118
+        yield from script_files(os.path.join(home, name))
     found = _PACKAGE.fullmatch(name)
     for home in above if found is not None and not name.startswith(("node:", "bun:")) else ():
-        package = os.path.join(home, "node_modules", found[1])  # type: ignore[index]  # noqa: PTH118  # found is not None here
+        package = os.path.join(home, "node_modules", found[1])  # type: ignore[index]  # found is not None here
         if is_directory(package):
             yield from _of_package(package, found[2] or "")  # type: ignore[index]
             return
@@ -106,12 +106,12 @@ def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> It
 def script_files(place: str) -> Iterator[str]:
     """Yield the files that the path of an import may refer to, with or without a suffix."""
     yield place
-    stem, ending = os.path.splitext(place)  # noqa: PTH122
+    stem, ending = os.path.splitext(place)
     yield from (stem + typed for typed in _TYPESCRIPT.get(ending, ()))
     for ending in (*SCRIPTS, ".json"):
         yield place + ending
-        yield os.path.join(place, f"index{ending}")  # noqa: PTH118
-    if is_file(os.path.join(place, "package.json")):  # noqa: PTH118
+        yield os.path.join(place, f"index{ending}")
+    if is_file(os.path.join(place, "package.json")):
         yield from _of_package(place, "")
 
 
@@ -121,7 +121,7 @@ def _of_package(place: str, inner: str) -> Iterator[str]:
     An installed package is represented by its `package.json`, which contains its version.
     """
     real = os.path.realpath(place)
-    package_json = os.path.join(real, "package.json")  # noqa: PTH118
+    package_json = os.path.join(real, "package.json")
     yield package_json
     if f"{os.sep}node_modules{os.sep}" in real + os.sep:
         return
@@ -131,8 +131,8 @@ def _of_package(place: str, inner: str) -> Iterator[str]:
     if not inner:
         written += [one for name in ("main", "module", "browser", "source") if isinstance(one := facts.get(name), str)]
     for one in written:
-        yield from _without_package_json(os.path.normpath(os.path.join(real, one)))  # noqa: PTH118
-    yield from _without_package_json(os.path.join(real, inner) if inner else os.path.join(real, "index"))  # noqa: PTH118
+        yield from _without_package_json(os.path.normpath(os.path.join(real, one)))
+    yield from _without_package_json(os.path.join(real, inner) if inner else os.path.join(real, "index"))
 
 
 def _without_package_json(place: str) -> Iterator[str]:
@@ -141,25 +141,25 @@ def _without_package_json(place: str) -> Iterator[str]:
 
 def _package_imports(name: str, above: list[str]) -> Iterator[str]:
     for home in above:
-        package_json = os.path.join(home, "package.json")  # noqa: PTH118
+        package_json = os.path.join(home, "package.json")
         if is_file(package_json):
             yield package_json
             for one in _paths_in(_entry_for(_json(package_json).get("imports"), name)):
-                yield from script_files(os.path.normpath(os.path.join(home, one)))  # noqa: PTH118
+                yield from script_files(os.path.normpath(os.path.join(home, one)))
             return
 
 
 def _tsconfig_paths(name: str, above: list[str]) -> Iterator[str]:
     """Yield the files that `paths` and `baseUrl` of a `tsconfig.json` map a name to, and that config."""
     for home in above:
-        found = next((one for config in _CONFIGS if is_file(one := os.path.join(home, config))), None)  # noqa: PTH118
+        found = next((one for config in _CONFIGS if is_file(one := os.path.join(home, config))), None)
         if found is not None:
             for config, base, paths in _compiler_options(found, _MOST_CONFIGS):
                 places = [*_paths_in(_entry_for(paths, name)), *((name,) if base else ())]
-                start = os.path.join(os.path.dirname(config), base or ".")  # noqa: PTH118, PTH120
+                start = os.path.join(os.path.dirname(config), base or ".")
                 yield config
                 for one in places:
-                    yield from script_files(os.path.normpath(os.path.join(start, one)))  # noqa: PTH118
+                    yield from script_files(os.path.normpath(os.path.join(start, one)))
             return
 
 
@@ -173,7 +173,7 @@ def _compiler_options(config: str, left: int) -> Iterator[tuple[str, str, Any]]:
     extended = facts.get("extends")
     for one in extended if isinstance(extended, list) else [extended]:
         if isinstance(one, str) and one.startswith(".") and left:
-            place = os.path.normpath(os.path.join(os.path.dirname(config), one))  # noqa: PTH118, PTH120
+            place = os.path.normpath(os.path.join(os.path.dirname(config), one))
             yield from _compiler_options(place if place.endswith(".json") else f"{place}.json", left - 1)
 
 
@@ -212,7 +212,7 @@ def _paths_in(value: Any) -> Iterator[str]:
 def _json(path: str) -> dict[str, Any]:
     """The object in a file of JSON with comments; {} if the file cannot be read."""
     try:
-        state = os.stat(path)  # noqa: PTH116
+        state = os.stat(path)
         return _read_json(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
     except (OSError, ValueError):
         return {}
@@ -312,14 +312,14 @@ def module_files(directory: str, dotted: str) -> Iterator[str]:
     """Yield the files that a dotted name and its parent packages may refer to. They may not exist."""
     place = directory
     for name in dotted.split("."):
-        place = os.path.join(place, name)  # noqa: PTH118
-        for around in (place, os.path.join(place, "__init__")):  # noqa: PTH118
+        place = os.path.join(place, name)
+        for around in (place, os.path.join(place, "__init__")):
             yield from (around + ending for ending in _LOADED)
 
 
 def python_path() -> list[str]:
     """The absolute directories in `PYTHONPATH` of this process."""
-    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117
+    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]
 
 
 def _is_script(path: str) -> bool:
@@ -330,7 +330,7 @@ def _is_script(path: str) -> bool:
 @lru_cache(maxsize=4096)
 def _begins_as_script(path: str, *_state: int) -> bool:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             return is_script(path, file.read(_SHEBANG))
     except OSError:  # such as for a directory
         return False
@@ -341,7 +341,7 @@ class _Search:
 
     def __init__(self, path: str, homes: tuple[str, ...]) -> None:
         self._first = path
-        self._root = repository_root(os.path.dirname(path)).rstrip(os.sep) + os.sep  # noqa: PTH120
+        self._root = repository_root(os.path.dirname(path)).rstrip(os.sep) + os.sep
         self._files = {path: None}
         self._states: dict[str, _State] = {}
         self._homes = dict.fromkeys(homes)
@@ -358,7 +358,7 @@ class _Search:
         return _Closure(tuple(self._files), self._states, self._unknown)
 
     def _add(self, found: str) -> None:
-        folder = _existing_parent(os.path.dirname(found))  # noqa: PTH120
+        folder = _existing_parent(os.path.dirname(found))
         if folder not in self._states:
             self._states[folder] = _state(folder)
         if found in self._files or not is_file(found):
@@ -376,7 +376,7 @@ class _Search:
 
     def _imported(self, path: str, state: tuple[int, int, int]) -> Iterator[str]:
         """Yield the paths that a file may import or run."""
-        loads, directory = _loads(path, *state), os.path.dirname(path)  # noqa: PTH120
+        loads, directory = _loads(path, *state), os.path.dirname(path)
         above = list(upwards(directory, self._root.rstrip(os.sep)))
         others = (one for one in relative_to(loads.entered, above) if one.startswith(self._root) and is_directory(one))
         seen_from = [*above, *others]
@@ -388,12 +388,12 @@ class _Search:
         yield from _modules(loads.modules, seen_from, homes)
         yield from relative_to(loads.files, above)
         for word in loads.words:
-            found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)  # noqa: PTH118
+            found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)
             yield from (place for place in found if is_file(place) and is_code(place))
         for name in loads.names:
             yield from files_of_name(name, path, self._root.rstrip(os.sep), tuple(homes))
         for one in loads.directories:
-            place = os.path.normpath(os.path.join(directory, one))  # noqa: PTH118
+            place = os.path.normpath(os.path.join(directory, one))
             yield from self._walked(place, (*SCRIPTS, ".json"))
         imported = loads.modules if loads.scans_packages else {}
         for place in (*relative_to(loads.walked, above), *_packages(loads.packages | imported, above, homes)):
@@ -423,7 +423,7 @@ def _modules(modules: Iterable[Module], above: list[str], homes: list[str]) -> I
     for dots, name in modules:
         for home in above[dots - 1 : dots] if dots else (*homes, *above):
             if dots:
-                yield os.path.join(home, "__init__.py")  # noqa: PTH118
+                yield os.path.join(home, "__init__.py")
             yield from module_files(home, name) if name else ()
 
 
@@ -431,7 +431,7 @@ def _packages(modules: Iterable[Module], above: list[str], homes: list[str]) -> 
     """Yield the existing directories of packages."""
     for dots, name in modules:
         for home in above[dots - 1 : dots] if dots else (*homes, *above):
-            place = os.path.join(home, *name.split(".")) if name else home  # noqa: PTH118
+            place = os.path.join(home, *name.split(".")) if name else home
             if (name or dots) and is_directory(place):
                 yield place
 
@@ -439,7 +439,7 @@ def _packages(modules: Iterable[Module], above: list[str], homes: list[str]) -> 
 def _below(directory: str, endings: tuple[str, ...]) -> Iterator[str]:
     for place, inner, names in os.walk(directory):
         inner[:] = sorted(one for one in inner if not one.startswith((".", "__pycache__")) and one != "node_modules")
-        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))  # noqa: PTH118
+        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))
 
 
 @lru_cache(maxsize=4096)
@@ -469,7 +469,7 @@ def files_of_module(dotted: str) -> Iterator[str]:
         return
     if found is None or (found.origin is None and not found.submodule_search_locations):
         return
-    if found.origin is not None and os.path.isabs(found.origin):  # noqa: PTH117
+    if found.origin is not None and os.path.isabs(found.origin):
         yield found.origin
     for home in (found.submodule_search_locations or ()) if rest else ():
         yield from module_files(home, rest)
@@ -478,7 +478,7 @@ def files_of_module(dotted: str) -> Iterator[str]:
 def _state(path: str) -> _State:
     """Modification time, change time and size of a file or directory; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116
+        found = os.stat(path)
     except (OSError, ValueError):
         return None
     known = S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)
@@ -487,6 +487,6 @@ def _state(path: str) -> _State:
 
 def _existing_parent(directory: str) -> str:
     """The directory, or its closest existing parent, whose time changes when the missing directory is created."""
-    while not is_directory(directory) and os.path.dirname(directory) != directory:  # noqa: PTH120
-        directory = os.path.dirname(directory)  # noqa: PTH120
+    while not is_directory(directory) and os.path.dirname(directory) != directory:
+        directory = os.path.dirname(directory)
     return directory

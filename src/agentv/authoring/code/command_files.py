@@ -99,32 +99,32 @@ def _program(word: str, directories: tuple[str, ...]) -> str:
     """The path of a program in the first directory that has it; "" if there is none."""
     if os.sep in word or not _PROGRAM.fullmatch(word):
         return ""
-    paths = (os.path.join(directory, word) for directory in directories)  # noqa: PTH118
+    paths = (os.path.join(directory, word) for directory in directories)
     return next((path for path in paths if is_file(path) and os.access(path, os.X_OK)), "")
 
 
 def tests_of_command(command: Command) -> Iterator[str]:
     """Yield the files that pytest may load: tests, those in directories, and `conftest.py` and `pytest.ini` above."""
     words = _words(command)
-    if _PYTEST.isdisjoint(os.path.basename(word) for word in words):  # noqa: PTH119  # a word need not be a path
+    if _PYTEST.isdisjoint(os.path.basename(word) for word in words):  # a word need not be a path
         return
     for directory in _directories(command.cwd, words):
         for word in (".", *words):
             place = _joined(directory, word.partition("::")[0]) if _may_be_path(word) else ""
             if word != "." and place and is_directory(place):
-                found = iglob(f"{escape(place)}/**/*.py", recursive=True)  # noqa: PTH207  # no Path is made
+                found = iglob(f"{escape(place)}/**/*.py", recursive=True)  # no Path is made
                 yield from islice(filter(_TEST.search, found), _MOST_TESTS)
             elif place.endswith(".py"):
                 yield place
             while place.startswith(directory):
-                yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))  # noqa: PTH118
-                place = os.path.dirname(place) if place != directory else ""  # noqa: PTH120
+                yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))
+                place = os.path.dirname(place) if place != directory else ""
 
 
 def is_opaque(command: Command, search: SearchPaths) -> bool:
     """Whether a command names no existing file, and its program is not a common tool."""
     words = _words(command)
-    program = os.path.basename(words[0]) if words else ""  # noqa: PTH119  # a word need not be a path
+    program = os.path.basename(words[0]) if words else ""  # a word need not be a path
     return program not in _TOOLS and not any(is_file(path) for path in paths_of_command(command, search))
 
 
@@ -189,4 +189,4 @@ def _may_be_path(word: str) -> bool:
 
 
 def _joined(directory: str, word: str) -> str:
-    return os.path.normpath(os.path.join(directory, word))  # noqa: PTH118  # Path keeps '..'
+    return os.path.normpath(os.path.join(directory, word))  # Path keeps '..'

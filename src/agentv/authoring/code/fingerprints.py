@@ -267,7 +267,7 @@ def digest_of(path: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _digest_of(path: str, *_state: int) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+    with open(path, "rb") as file:  # a Path would add nothing
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -295,7 +295,7 @@ def written_by(command: Command, search: SearchPaths) -> Iterator[str]:
 
 def _may_write(path: str) -> bool:
     try:
-        state = os.stat(path)  # noqa: PTH116  # for every file of every script
+        state = os.stat(path)  # for every file of every script
     except OSError:
         return False
     return _writes(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)

@@ -32,7 +32,7 @@ _EXPANSION = lazy_pattern(r"\$\{?\w+\}?/|\$\([^)]*\)/?")
 
 def is_script(path: str, data: bytes) -> bool:
     """Whether a file is a shell script, a Makefile or a `package.json`."""
-    name = os.path.basename(path)  # noqa: PTH119  # called for every file of every closure
+    name = os.path.basename(path)  # called for every file of every closure
     is_make = name in _MAKEFILES or name.endswith(".mk")
     return path.endswith(SHELL) or is_make or name == "package.json" or _SHEBANG.match(data) is not None
 
@@ -137,6 +137,6 @@ def places_in(node: ast.AST) -> list[str]:
     ordered = sorted(texts, key=lambda one: (one.lineno, one.col_offset))
     parts = [str(one.value) for one in ordered if one.value and not {"\0", "\n"} & set(str(one.value))]
     parts += [part.lstrip("/") for part in parts if part.strip("/") and part.startswith("/")]  # HERE + "/lib"
-    joined = [os.path.join(*parts)] if len(parts) > 1 else []  # noqa: PTH118
+    joined = [os.path.join(*parts)] if len(parts) > 1 else []
     climbs = sum(isinstance(one, ast.Attribute) and one.attr in ("parent", "dirname") for one in ast.walk(node))
     return [*parts, *joined, *("/".join([".."] * up) for up in range(1, climbs + 1))]

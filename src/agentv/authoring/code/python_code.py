@@ -246,12 +246,12 @@ def _is_text(function: ast.expr) -> bool:
 
 
 def _joined(parts: tuple[str, ...]) -> str:
-    return os.path.normpath(os.path.join(*parts))  # noqa: PTH118  # it joins as Python does
+    return os.path.normpath(os.path.join(*parts))  # it joins as Python does
 
 
 def _ancestor(path: str, up: int) -> str:
     for _ in range(up):
-        path = os.path.dirname(path)  # noqa: PTH120
+        path = os.path.dirname(path)
     return path
 
 
@@ -471,5 +471,5 @@ def _opened_in(given: ast.expr) -> Iterator[ast.expr]:
 
 def relative_to(homes: Iterable[str], above: list[str]) -> list[str]:
     """The paths, each resolved from the file's directory and from each directory above it."""
-    places = (os.path.normpath(os.path.join(home, one)) for one in homes for home in above)  # noqa: PTH118  # for every file
+    places = (os.path.normpath(os.path.join(home, one)) for one in homes for home in above)  # for every file
     return list(dict.fromkeys(places))

@@ -123,8 +123,8 @@ class Boundary(Struct):
                 self._directories[directory] = known
         if name in {"", ".", ".."}:
             return os.path.realpath(path)
-        real = os.path.join(known, name)  # noqa: PTH118  # called for every file of every suite
-        return os.path.realpath(real) if os.path.islink(real) else real  # noqa: PTH114
+        real = os.path.join(known, name)  # called for every file of every suite
+        return os.path.realpath(real) if os.path.islink(real) else real
 
 
 def boundary_around(directory: str, root: str) -> Boundary:
@@ -134,11 +134,11 @@ def boundary_around(directory: str, root: str) -> Boundary:
     directory tree without `.git`, may read its own directory only. If the repository is the home directory, the suite
     may also read `~/.agentv` and the code files directly in it, but no other hidden directory, as it may hold keys.
     """
-    home = _with_end(os.path.expanduser("~"))  # noqa: PTH111  # called for every suite
+    home = _with_end(os.path.expanduser("~"))  # called for every suite
     if not home.startswith(_with_end(root)):
         return Boundary(root)
     is_whole = _with_end(root) in {home, os.sep} or _with_end(directory).startswith(home)
-    has_git = os.path.exists(os.path.join(root, ".git"))  # noqa: PTH110, PTH118
+    has_git = os.path.exists(os.path.join(root, ".git"))
     if has_git and not is_whole:
         return Boundary(root, closed=home)
     if _with_end(root) == home:

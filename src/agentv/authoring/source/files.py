@@ -97,7 +97,7 @@ class DiskReader(Struct, eq=False):
         edited = self.edits.get(path)
         if edited is None:
             self._check(path)
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            with open(path, "rb", buffering=0) as file:
                 data = file.read()
         else:
             data = edited
@@ -117,7 +117,7 @@ class DiskReader(Struct, eq=False):
         edited = self.edits.get(path)
         if edited is None:
             self._check(path)
-        return open(path, "rb") if edited is None else BytesIO(edited)  # noqa: PTH123  # closed by the caller
+        return open(path, "rb") if edited is None else BytesIO(edited)  # closed by the caller
 
     def remember(self, path: str) -> None:
         """Record the digest of a file that is too large to hold in memory.
@@ -126,7 +126,7 @@ class DiskReader(Struct, eq=False):
             OSError: the file cannot be read, or is a device or a pipe.
         """
         self._check(path)
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             self.digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
 
     def _check(self, path: str) -> None:
@@ -137,7 +137,7 @@ class DiskReader(Struct, eq=False):
         """
         if self.boundary is not None:
             self.boundary.check(path)
-        if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116
+        if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):
             raise OSError(EINVAL, "it is a device or a pipe, expected a file", path)
 
 
@@ -148,11 +148,11 @@ def repository_root(directory: str) -> str:
     """
     parents = list(upwards(directory, ""))
     for parent in parents:
-        if os.path.exists(os.path.join(parent, ".git")):  # noqa: PTH110, PTH118  # called for every parent of every suite
+        if os.path.exists(os.path.join(parent, ".git")):  # called for every parent of every suite
             return parent
     home = str(Path.home())
     for parent in reversed(parents):
-        if parent != home and is_directory(os.path.join(parent, ".agentv")):  # noqa: PTH118
+        if parent != home and is_directory(os.path.join(parent, ".agentv")):
             return parent
     working = str(Path.cwd())
     return working if directory == working or directory.startswith(working + os.sep) else directory
@@ -166,7 +166,7 @@ def upwards(directory: str, root: str) -> Iterator[str]:
     """The directory and its parents up to the root, closest first."""
     while True:
         yield directory
-        above = os.path.dirname(directory)  # noqa: PTH120  # called for every parent of every suite
+        above = os.path.dirname(directory)  # called for every parent of every suite
         if directory in (root, above):
             return
         directory = above
@@ -177,7 +177,7 @@ def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | Non
     tried = []
     for parent in upwards(directory, root):
         for name in names:
-            path = os.path.join(parent, ".agentv", name)  # noqa: PTH118
+            path = os.path.join(parent, ".agentv", name)
             tried.append(path)
             if exists(path):
                 return path, tried
@@ -190,16 +190,16 @@ def templates_in(folder: str) -> dict[str, str]:
     for place, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
-            stem, ending = os.path.splitext(name)  # noqa: PTH122
+            stem, ending = os.path.splitext(name)
             if ending in {".yaml", ".yml"} and not name.startswith("."):
-                path = os.path.join(place, name)  # noqa: PTH118
-                found.setdefault(os.path.relpath(os.path.join(place, stem), folder), path)  # noqa: PTH118
+                path = os.path.join(place, name)
+                found.setdefault(os.path.relpath(os.path.join(place, stem), folder), path)
     return found
 
 
 def template_home(path: str) -> str | None:
     """The directory that contains the `.agentv` of a template, or None if the file is not in `.agentv/templates`."""
-    home, inside, _ = path.partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118
+    home, inside, _ = path.partition(os.path.join(os.sep, ".agentv", "templates", ""))
     return home if inside else None
 
 
@@ -274,8 +274,8 @@ class Places(Struct, frozen=True):
         if checkout_of(mentioned_in) is not None:
             return None
         path = written.removeprefix("file://").lstrip("/")
-        start = self.suite if self.alone else os.path.dirname(mentioned_in)  # noqa: PTH120
-        beside = (self.beside, os.path.dirname(mentioned_in)) if self.beside is not None else ()  # noqa: PTH120
+        start = self.suite if self.alone else os.path.dirname(mentioned_in)
+        beside = (self.beside, os.path.dirname(mentioned_in)) if self.beside is not None else ()
         tried = (*(os.path.normpath(f"{home}{os.sep}{path}") for home in beside), *self._above(path))
         found = next((one for one in tried if self.admits(one) and exists(one)), None)
         if found is None:
@@ -375,19 +375,19 @@ def _below(base: str, inside: str, parts: Sequence[str], seen: set[tuple[str, in
     part, rest = parts[0], parts[1:]
     if part == EVERYWHERE:
         yield from _below(base, inside, rest, seen)
-        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # called for every file of a tree
+        for entry in _entries(os.path.join(base, inside)):  # called for every file of a tree
             if not entry.name.startswith("."):
-                path = os.path.join(inside, entry.name)  # noqa: PTH118
+                path = os.path.join(inside, entry.name)
                 yield from _below(base, path, parts, seen) if _is_directory(entry) else ()
                 yield from (path,) if not rest and not _is_directory(entry) else ()
     elif has_magic(part):
-        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118
+        for entry in _entries(os.path.join(base, inside)):
             hidden = entry.name.startswith(".") and not part.startswith(".")
             if not hidden and _compiled(part).match(entry.name) is not None:
-                yield from _below(base, os.path.join(inside, entry.name), rest, seen)  # noqa: PTH118
+                yield from _below(base, os.path.join(inside, entry.name), rest, seen)
     else:
-        path = os.path.join(inside, part)  # noqa: PTH118
-        if os.path.lexists(os.path.join(base, path)):  # noqa: PTH118
+        path = os.path.join(inside, part)
+        if os.path.lexists(os.path.join(base, path)):
             yield from _below(base, path, rest, seen)
 
 
@@ -421,7 +421,7 @@ def files_of_globs(globs: FileGlobs) -> tuple[str, ...]:
     found = (
         normpath(path)
         for pattern in globs.patterns
-        for path in iglob(f"{home}/{pattern.removeprefix('./')}", recursive=True)  # noqa: PTH207  # `Path.glob` follows no links
+        for path in iglob(f"{home}/{pattern.removeprefix('./')}", recursive=True)  # `Path.glob` follows no links
         if is_file(path)
     )
     return tuple(sorted(set(islice(found, MOST_FILES))))

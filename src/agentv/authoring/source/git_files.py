@@ -140,9 +140,9 @@ def is_lfs_pointer(text: str) -> bool:
 
 
 def _holds_pointer(path: str) -> bool:
-    if not os.path.isfile(path):  # noqa: PTH113
+    if not os.path.isfile(path):
         return False
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         return is_lfs_pointer(file.read(LFS_LONGEST + 1).decode(errors="replace"))
 
 
