@@ -118,7 +118,7 @@ def write_suite(
         process_env: the environment in which the suite is loaded.
 
     Raises:
-        LoadError, UsageError, OSError: as `from_dataset` does.
+        LoadError, UsageError, OSError: as in `from_dataset`.
     """
     path, lines = _output_paths(request)
     name = path.name.removesuffix(path.suffix).removesuffix(".eval").removesuffix(".cases")

@@ -119,7 +119,7 @@ def _conditions(node: Node | None) -> list[str] | None:
 
 
 def _listed(node: Node) -> Node:
-    """The list that deepeval joined to a text; any other node unchanged."""
+    """The list of texts that deepeval joined into one; any other node unchanged."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node_of(node.value.split(_BETWEEN), span_of(node.at))
     return node
@@ -174,7 +174,7 @@ def _choices(node: Node | None) -> tuple[str, ...]:
 
 
 def _decoded(node: Node | None, start: str) -> Node | None:
-    """The list or mapping that a text contains as JSON, as in a CSV cell; the node itself if it does not begin so."""
+    """The list or mapping in JSON text with this start, as in CSV cells, or else the node itself."""
     text = text_of(node)
     if node is None or text is None or not re.sub(r"\s", "", text[:20]).startswith(start):
         return node

@@ -45,7 +45,7 @@ class DatasetSample(Struct, frozen=True):
 
     Attributes:
         input: text, or a list of messages in agentv's form; None if a simulated user writes the first message.
-        references: right answers, of which an answer must match one.
+        references: right answers; an answer must match one of them.
         at: where the sample starts.
         variables: `vars` of the case.
         name: becomes the id if the sample has none; several samples may share it.

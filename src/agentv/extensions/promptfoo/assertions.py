@@ -223,7 +223,7 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
 
 
 def _with_return(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
-    """The code; with a final `return` that fails, as in promptfoo, if it has several lines and no `return`."""
+    """The code. Several lines without `return` always fail in promptfoo, so a `return` that fails is appended."""
     text = written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
     if text_in(node).startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
         return written
@@ -299,7 +299,7 @@ def _name(node: Node) -> str:
 
 
 def _adjust_usage_check(items: dict[str, Node], kind: Scalar, ours: str) -> None:
-    """Follow promptfoo: a negated list forbids each of its names, and `max` without `min` also allows no use."""
+    """Apply promptfoo's rules: a negated list forbids each name, and a skill's `max` without `min` allows zero uses."""
     value = items.get("value")
     if isinstance(value, ListNode) and kind.text != ours:
         items["match"] = text_node("any", kind.at)
@@ -347,7 +347,7 @@ def _checked(schema: Node, source: Source) -> Node:
 
 
 def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
-    """The items of a comma-separated text, or None if they cannot be told before rendering, which is reported."""
+    """The items of a comma-separated text, or None if it has placeholders or an unclosed quote, which is reported."""
     if has_placeholder(node.text):
         message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
         source.error(node, message, "write a list, with a placeholder for one text in each item")
@@ -433,7 +433,7 @@ def _case_with_threshold(case: Node, shared: Node | None, *, mixed: bool) -> Nod
     Args:
         case: the converted case.
         shared: the assertions of `default_test`.
-        mixed: other cases have a threshold, so shared assertions cannot be `required`; the case gets a copy of them.
+        mixed: whether other cases have a threshold, so that `shared` cannot be `required` there; the case copies it.
     """
     if not isinstance(case, MapNode):
         return case

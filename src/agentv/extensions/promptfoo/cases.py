@@ -66,7 +66,7 @@ def refuse_servers(providers: Iterable[Node], source: Source) -> None:
 
 
 def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], source: Source) -> dict[str, Node]:
-    """The keys of a case with a simulated user: `user`, and the messages before its first one as `input`.
+    """The keys of a case with a simulated user: `user`, and the messages before the user's first one as `input`.
 
     Args:
         provider: the simulated user, with its `config`.
@@ -145,7 +145,7 @@ class CaseConverter:
 
     Attributes:
         made: the cases converted so far.
-        prompts: as given.
+        prompts: the prompts of the configuration.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class Matrix(Struct, frozen=True):
 def matrix_of(root: MapNode) -> Matrix | None:
     """The matrix of a configuration, or None if all prompts go everywhere, or if cases cannot express it.
 
-    They can if all tests are in the configuration and none compares the answers of several prompts or providers.
+    Cases can if all tests are in the configuration and none compares the answers of several prompts or providers.
     """
     place = providers_key(root)
     providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))

@@ -18,7 +18,7 @@ from agentv.user_code.blocking import ADAPTERS, call_blocking
 from agentv.user_code.guard import ForeignError
 
 CODE = "javascript:"
-"""Prefix that distinguishes JavaScript from an expression of agentv."""
+"""Prefix of JavaScript, without which agentv reads an expression of its own."""
 
 _STEPS = r"((?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
 _MEMBER = re.compile(rf"(?:output|JSON\.parse\(output\)){_STEPS};?")
@@ -108,13 +108,13 @@ def returned_tests(node: Node, source: Source) -> Node | None:
 def computed_variable(key: str, file: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:
     """The value of a variable that a file's function computes, or None after reporting an error.
 
-    It is empty if functions are not called here.
+    The value is empty text if `source` calls no functions.
 
     Args:
         key: name of the variable.
         file: names the file.
         given: the variables of the test.
-        source: has the prompts, for each of which the function is called.
+        source: has the prompts; the function is called once for each.
     """
     path = file.text.strip().removeprefix(FILE)
     if not source.admits(path, file):

@@ -251,7 +251,7 @@ class _Converter:
         return ListNode(list(cases.made), root.at)
 
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
-        """The paths of CSV files, whose rows get the suite's `input`, if there are no other tests."""
+        """The paths of CSV files that are the only tests. Their rows get the suite's `input`."""
         if cases.prompts.single is not None:
             self._made["input"] = cases.prompts.single
         paths: list[Node] = [

@@ -190,7 +190,7 @@ _CONFIG = "config"
 
 
 def with_prompt_settings(root: MapNode) -> MapNode:
-    """The configuration with settings of prompts moved to copies of its providers, each for the prompts with them.
+    """The configuration with settings of prompts moved to its providers, copied for each prompt with settings.
 
     The prompts keep them if some provider takes no settings from prompts, or is defined in another file.
     """

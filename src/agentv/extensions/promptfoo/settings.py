@@ -21,7 +21,6 @@ from agentv.extensions.promptfoo.source import (
 )
 from agentv.extensions.promptfoo.tables import (
     CHAT_COMPLETIONS,
-    RETRIES,
     SAGEMAKER,
     UNUSED_SETTINGS,
 )
@@ -223,7 +222,7 @@ _SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
     "response_format": _schema,
     "response_mime_type": _mime,
     "responseMimeType": _mime,
-    RETRIES: lambda item: {"retry": mapping(item, {"max_retries": item})},
+    "maxRetries": lambda item: {"retry": mapping(item, {"max_retries": item})},
     "num_predict": lambda item: {"max_tokens": item},
     "max_tokens_to_sample": lambda item: {"max_tokens": item},
     "max_gen_len": lambda item: {"max_tokens": item},

@@ -203,8 +203,6 @@ PROVIDERS: Mapping[str, str] = {
 """Prefix of a provider's id → prefix of ours. The first match applies."""
 
 OTHER_APIS = (
-    "anthropic:claude-agent-sdk",
-    "anthropic:claude-code",
     "anthropic:completion:",
     "google:image:",
     "google:interactions:",
@@ -368,5 +366,3 @@ UNUSED_SETTINGS: Mapping[str, str] = {
     "outputCost": "costs come from the price list, or from the server",
 }
 """Settings of a provider that change no request → why they are not needed."""
-
-RETRIES = "maxRetries"
