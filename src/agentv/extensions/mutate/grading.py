@@ -35,7 +35,7 @@ class Graders(Struct, frozen=True):
     """The assertions of a case that grade mutants, and the number of those left out.
 
     Attributes:
-        entries: those that grade.
+        entries: assertions that grade.
         judged: number left out because they call a model; `--judge` includes them.
         comparing: number left out because they compare answers with each other.
     """
@@ -240,7 +240,7 @@ def is_unknown(score: Score) -> bool:
 
 
 def _outcome(original: Original, graded: Graded, mutant: Mutant) -> str:
-    """Return the outcome of a mutant, a field of `OperatorCount`. A missing verdict matters unless it fails anyway."""
+    """Return the outcome of a mutant, a field of `OperatorCount`. It needs a verdict unless the mutant fails anyway."""
     if graded.is_unknown and not _fails_anyway(original, graded):
         if graded.lacks_judge:
             return "not_graded"

@@ -202,7 +202,7 @@ def _take(found: _Collected, original: Original) -> None:
 
 
 async def _original(trial: Trial, connections: Connections, *, judge: bool) -> Original | str:
-    """Return the stored answer to a trial with its grades, or the kind of case, for notes, that is left out."""
+    """Return the stored answer to a trial with its grades, or the kind of left-out case, for notes."""
     graders = graders_of(trial, judge=judge)
     why = why_left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
     if why is not None:

@@ -90,7 +90,7 @@ def drop_fields(answer: Answer) -> Iterator[Mutant]:
 
 
 def retype_fields(answer: Answer) -> Iterator[Mutant]:
-    """Replace the value of a field by one of another type."""
+    """Replace the value of a field with one of another type."""
     for field in _ranked_fields(answer):
         holder, key = field.held()
         new = holder[key] = _retyped(field.value)

@@ -140,7 +140,7 @@ def cut_in_half(answer: Answer) -> Iterator[Mutant]:
 
 
 def swap_answer(answer: Answer) -> Iterator[Mutant]:
-    """Replace the answer by that of another case."""
+    """Replace the answer with that of another case."""
     first = answer.drawn("swap-answer", len(answer.others) or 1)
     for other in (*answer.others[first:], *answer.others[:first]):
         if other.strip() and other.split() != answer.output.split():
@@ -149,13 +149,13 @@ def swap_answer(answer: Answer) -> Iterator[Mutant]:
 
 
 def refuse(answer: Answer) -> Iterator[Mutant]:
-    """Replace the answer by a refusal, unless the case expects one."""
+    """Replace the answer with a refusal, unless the case expects one."""
     if "is-refusal" not in answer.named.types:
         yield _whole(answer, "the answer became a refusal", REFUSAL, ({"not-is-refusal": None},))
 
 
 def quote_verdict(answer: Answer) -> Iterator[Mutant]:
-    """Replace the answer by text that only imitates the passing verdict of a grader."""
+    """Replace the answer with text that only imitates the passing verdict of a grader."""
     yield _whole(answer, "the answer became text that only quotes a passing verdict", VERDICT)
 
 

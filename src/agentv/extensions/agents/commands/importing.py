@@ -179,10 +179,10 @@ def command(
     """Turn recorded sessions of agents into rows that the `replay` target grades without running anything.
 
     FORMAT is claude, codex, copilot, gemini or pi (the session files of Claude Code, Codex, Copilot CLI, Gemini CLI
-    and pi), acp (a stream of the Agent Client Protocol, one JSON-RPC message a line), otlp (OpenTelemetry spans for
+    and pi), acp (a stream of the Agent Client Protocol, one JSON-RPC message per line), otlp (OpenTelemetry spans for
     generative AI, in JSON or protobuf) or atif (a trajectory of Harbor).
 
-    Writes one row of JSON a session: its final answer, what it used, and its trace. A session that can be read only in
+    Writes one JSON row per session: its final answer, what it used, and its trace. A session that can be read only in
     part is marked as partial, and gives no verdict about its tool calls.
 
     Exit status 2 if a file has no session of that format.

@@ -130,9 +130,8 @@ def work_to_grade(
 
 
 def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:
-    target = structs.replace(
-        substitute(TARGET, work.act), allow_empty=True
-    )  # assertions on a missing answer are errored
+    # a missing answer is allowed: it errors only the assertions on it
+    target = structs.replace(substitute(TARGET, work.act), allow_empty=True)
     settings = replace(settings, filter=test_id, targets=(), given_target=target, independent=True)
     return replace(settings, repeat=1, until=None, cache=False)
 

@@ -118,7 +118,7 @@ class PreparedWork:
     trace: Trace | None
 
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Replace the content of the workspace by that of the directory."""
+        """Replace the content of the workspace with that of the directory."""
         if request.workspace_path is not None:
             from agentv.extensions.agents.workspaces.placing import copy_directory, remove_content
 

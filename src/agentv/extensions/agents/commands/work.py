@@ -65,10 +65,10 @@ def prepare(*, path: str, test_id: str, out: str, variant: str | None, sandbox: 
 def grade(path: str, test_id: str, prepared: str, response: str | None, trace: str | None, **options: Any) -> int:
     """Grade work that a person or another program did in a prepared directory.
 
-    The workspace is compared with a new one, so that nothing in DIR but the work itself decides. Without an answer,
+    The workspace is compared with a new one, so that only the work in DIR affects the grade. Without an answer,
     assertions on the answer are errored; those on files, changes and commands are graded.
 
-    Exit status: as of `agentv eval`.
+    Exit status: as for `agentv eval`.
     """
     from agentv.cli.progress import ProgressOptions, run_and_report
     from agentv.extensions.agents.commands.prepared_work import work_to_grade

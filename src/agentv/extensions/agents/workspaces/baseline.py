@@ -63,8 +63,8 @@ def _file_change(
 def changed_protected(globs: Collection[str], before: Snapshot, now: Snapshot) -> tuple[str, ...]:
     """Return the paths of protected files that were changed, deleted, added, or replaced by something else.
 
-    A renamed file counts as deleted at its old path. If a directory was replaced by a link, the files below it count as
-    deleted, and files behind the link are ignored.
+    A renamed file counts as deleted at its old path. If a directory was replaced with a link, the files below it
+    count as deleted, and files behind the link are ignored.
     """
     changed = sorted(changed_paths(before, now)) if globs else ()
     return tuple(map(shown_path, matching(globs, changed)))

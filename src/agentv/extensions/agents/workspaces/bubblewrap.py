@@ -184,7 +184,7 @@ class Bubblewrap(ProcessGroup):
         return replace(self, forwards=dict(forwards)) if self.network == "loopback" else self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
-        """The command line that runs a program confined, in the workspace or in `cwd`."""
+        """Return the command line that runs a program confined, in the workspace or in `cwd`."""
         inside = (self.program, *self._namespaces(), *self._paths(argv), "--chdir", cwd or self.places.workspace)
         forwarding = sockets.command_line(self.forwards) if self.forwards else ()
         return command_line((*inside, "--", *forwarding, *map(_script, argv)), hidden_variable=STARTED_BY)

@@ -42,7 +42,7 @@ class Docker(ProcessGroup):
         recipe: the suite's `docker` settings.
         run: directory of the run, which labels its containers so that those of a killed run can be found.
         mounts: absolute path in the container → directory of the workspace mounted there. For graders only: a running
-            agent could replace the directory by a link.
+            agent could replace the directory with a link.
     """
 
     name: ClassVar[SandboxName] = "docker"
@@ -54,7 +54,7 @@ class Docker(ProcessGroup):
     mounts: Mapping[str, str] = field(default_factory=dict)
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
-        """The command line that runs a program in a container, in the workspace or in `cwd`."""
+        """Return the command line that runs a program in a container, in the workspace or in `cwd`."""
         (Path(self.run) / _USED).touch()
         options = (*self._options(), "--workdir", self._inside(cwd or self.places.workspace))
         return container_command_line(self.program, options, self.image, argv, hidden_variable=STARTED_BY)

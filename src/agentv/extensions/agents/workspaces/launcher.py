@@ -41,7 +41,7 @@ _CANNOT_START = 127
 
 
 def command_line(argv: Sequence[str], *, hidden_variable: str = "") -> tuple[str, ...]:
-    """The command line that runs a program behind a front and a guard.
+    """Return the command line that runs a program behind a front and a guard.
 
     Args:
         argv: the program, and its arguments.
@@ -57,7 +57,7 @@ def _python() -> tuple[str, ...]:
 def container_command_line(
     program: str, options: Sequence[str], image: str, argv: Sequence[str], *, hidden_variable: str
 ) -> tuple[str, ...]:
-    """The command line that runs a program in a container, behind a front and a guard.
+    """Return the command line that runs a program in a container, behind a front and a guard.
 
     Environment variables are passed to the container by name, so that no value appears in a command line. Those of the
     docker client are not passed. Only the client gets the user's HOME, which contains its configuration.
@@ -75,7 +75,7 @@ def container_command_line(
 
 
 def _container(arguments: Sequence[str]) -> None:
-    """Replace this process by the docker client, which passes the program's environment to the container."""
+    """Replace this process with the docker client, which passes the program's environment to the container."""
     home, count, program, *words = arguments
     names = sorted(name for name in os.environ if name not in _NOT_INSIDE)
     inside = [word for name in names for word in ("--env", name)]
@@ -146,7 +146,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _become(argv: Sequence[str]) -> None:
-    """Replace this process by the program."""
+    """Replace this process with the program."""
     os.setpgid(0, 0)
     for number in (*_ENDING, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)

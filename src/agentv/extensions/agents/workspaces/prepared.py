@@ -163,7 +163,7 @@ def files_naming(places: Places) -> tuple[bytes, ...]:
 
 
 def relocate(files: Iterable[bytes], old: str, new: str) -> None:
-    """Replace `old` by `new`, a path of the same length, in files copied to `new`, and keep their times. Blocks.
+    """Replace `old` with `new`, a path of the same length, in files copied to `new`, and keep their times. Blocks.
 
     Raises:
         OSError: a file cannot be written.

@@ -79,7 +79,7 @@ _SILENT = (
     '["equal", "deepEqual", "strictEqual", "deepStrictEqual", "ok"].includes(name) && '
     "(() => { try { check(0, 1); return true; } catch { return false; } })())"
 )
-"""Whether an assertion of node that must fail passes, because the code under test replaced it."""
+"""JavaScript: whether an assertion of node that must fail passes, because the code under test replaced it."""
 
 
 def failing(path: str, text: str, mark: str) -> str | None:
@@ -99,7 +99,7 @@ def failing(path: str, text: str, mark: str) -> str | None:
 
 
 def failing_names(text: str) -> frozenset[str]:
-    """The names of the tests in a Python file."""
+    """Return the names of the tests in Python code."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

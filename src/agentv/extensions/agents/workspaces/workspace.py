@@ -273,7 +273,7 @@ class LocalWorkspace:
         return digest_of(now) == sha256
 
     def read(self, path: str, limit: int = TEXT_LIMIT) -> bytes | None:
-        """The content of a file, or the target of a link; None if it is missing or behind a link."""
+        """Return the content of a file, or the target of a link; None if it is missing or behind a link."""
         try:
             return content(self.path, os.fsencode(path), limit)
         except OSError:
@@ -340,7 +340,7 @@ class LocalWorkspace:
 
 
 def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozenset[str]:
-    """Replace the hidden tests by failing ones; return the names of the Python tests."""
+    """Replace the hidden tests with failing ones; return the names of the Python tests."""
     names: set[str] = set()
     for path, source in hidden.items():
         changed = failing(path, text := _text(source), mark)
@@ -351,7 +351,7 @@ def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozense
 
 
 def _noted(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
-    """Return what failing tests noted, as suffixes of the mark: an empty one if they were loaded, and cheats."""
+    """Return the suffixes of the marks that failing tests created: "" if they were loaded, others for cheats."""
     folders = {cwd, *(str(Path(path).parent) for path in hidden)}
     marks = {suffix: f"{mark}{suffix}" for suffix in ("", *CHEATS)}
     return frozenset(one for one, name in marks.items() if any(Path(root, at, name).exists() for at in folders))

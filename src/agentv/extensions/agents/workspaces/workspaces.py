@@ -61,7 +61,7 @@ class LocalWorkspaces:
             return Failure("workspace-failed", f"cannot make a workspace: {error.strerror}")
 
     async def close(self) -> tuple[Failure, ...]:
-        """Run the hooks after all trials, and remove what is left; what failed."""
+        """Run the `after_all` hooks and remove all directories; return the failures."""
         return await self._run.close() if self._run is not None else ()
 
 
@@ -126,7 +126,7 @@ class _Run:
         )
 
     async def close(self) -> tuple[Failure, ...]:
-        """Run the hooks after all trials, and remove what is left; what failed."""
+        """Run the `after_all` hooks and remove all directories; return the failures."""
         await self._prepared.close()
         failures = [await end() for end in self._ends]
         await asyncio.to_thread(end_processes, str(self._directory.path))
