@@ -23,7 +23,7 @@ from pathlib import Path
 
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.choice import capabilities
-from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
+from agentv.extensions.agents.workspaces.directories import RunDirectory, remove_dead_runs
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceRepository, WorkspaceSpec
 from agentv.model.values.response import Failure
@@ -211,7 +211,7 @@ def kills(room: Path, count: int) -> None:
             run.wait()
             before.append((left_running(mark), len(list(place.iterdir()))))
     own = RunDirectory(str(place))
-    sweep(str(place))
+    remove_dead_runs(str(place))
     directories = len(list(place.iterdir())) - 1
     own.remove()
     processes, places = (max(kind) for kind in zip(*before, strict=True))

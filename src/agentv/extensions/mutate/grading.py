@@ -65,11 +65,11 @@ def passing_trials(run: StoredRun) -> frozenset[TrialName]:
     passed = frozenset(name for name, one in found.items() if one.status == "passed")
     if not passed:
         why = "no case passed" if found else "it has no finished trials"
-        raise UsageError(f"{nothing_in(run.run_id)}: {why}", "mutants are made of passing answers")
+        raise UsageError(f"{nothing_to_mutate(run.run_id)}: {why}", "mutants are made of passing answers")
     return passed
 
 
-def nothing_in(run_id: str) -> str:
+def nothing_to_mutate(run_id: str) -> str:
     """Return the start of a message that says why a run has nothing to mutate."""
     return f"the run {run_id} has nothing to mutate"
 
@@ -89,7 +89,7 @@ def graders_of(trial: Trial, *, judge: bool) -> Graders:
     """
     kept, judged, comparing = [], 0, 0
     for entry in trial.case.assertions:
-        if _any(entry, "compares"):
+        if _has_trait(entry, "compares"):
             comparing += 1
         elif not judge and calls_model(entry):
             judged += 1
@@ -100,10 +100,10 @@ def graders_of(trial: Trial, *, judge: bool) -> Graders:
 
 def calls_model(entry: AssertionEntry) -> bool:
     """Whether an assertion, or one nested in it, calls a judge or computes embeddings."""
-    return _any(entry, "needs_judge") or _any(entry, "needs_embedder")
+    return _has_trait(entry, "needs_judge") or _has_trait(entry, "needs_embedder")
 
 
-def _any(entry: AssertionEntry, trait: str) -> bool:
+def _has_trait(entry: AssertionEntry, trait: str) -> bool:
     return any(getattr(one.assertion, trait, False) for one in entry.nested())
 
 
@@ -185,7 +185,7 @@ async def mutated(
 ) -> Mutated:
     """Grade the mutants of an answer."""
     made = Mutated()
-    for operator, mutant in mutants_of(seen(original, others), operators):
+    for operator, mutant in mutants_of(operator_input(original, others), operators):
         answer = mutant_answer(original.answer, mutant)
         if answer.metadata.get(STRUCTURED) and not is_json(answer.output or ""):
             continue  # the target returns JSON values, so it cannot give this text
@@ -205,7 +205,7 @@ async def mutated(
     return made
 
 
-def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
+def operator_input(original: Original, others: tuple[str, ...] = ()) -> Answer:
     """Return the input of the operators. Assertions that do not grade contribute to the named words too."""
     case, answer = original.trial.case, original.answer
     return Answer(
@@ -295,7 +295,7 @@ class Proposer:
         mutant = await self._with_context(answer, survival.graded, trial)
         if original is None or mutant is None:
             return None
-        for text in _texts(survival, beside):
+        for text in _lines_to_try(survival, beside):
             entry = self._entry(text, trial.suite)
             if entry is None or not await self._passes(entry, original, trial.threshold):
                 continue
@@ -330,19 +330,19 @@ class Proposer:
         return self._loaded[key]
 
 
-def _texts(survival: Survival, beside: int) -> Iterator[str]:
+def _lines_to_try(survival: Survival, beside: int) -> Iterator[str]:
     """Yield the lines to try: plain ones if one failed assertion fails the case, and gates, which always do."""
     original = survival.original
     weight = sum(score.entry.settings.weight for score in original.graded.scores) + beside
     outvoted = weight > 0 and (weight - 1) / weight >= original.trial.threshold
     for line in survival.mutant.lines:
-        texts = [written(line, gate=True)]
+        texts = [as_yaml(line, gate=True)]
         if not original.graders.judged and not outvoted:
-            texts.insert(0, written(line))
+            texts.insert(0, as_yaml(line))
         yield from (text for text in texts if len(text) <= LONGEST and "{{" not in text and "{%" not in text)
 
 
-def written(line: Line, *, gate: bool = False) -> str:
+def as_yaml(line: Line, *, gate: bool = False) -> str:
     """Return an assertion as YAML on one line.
 
     Args:

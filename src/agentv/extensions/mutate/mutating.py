@@ -27,7 +27,7 @@ from agentv.extensions.mutate.grading import (
     graders_of,
     mutated,
     name_of,
-    nothing_in,
+    nothing_to_mutate,
     passing_trials,
 )
 from agentv.extensions.mutate.mutants import Operator
@@ -183,11 +183,11 @@ async def _collect(
         if key in known and not original.answer.messages:
             continue
         known.add(key)
-        _take(found, original)
+        _add(found, original)
     return found
 
 
-def _take(found: _Collected, original: Original) -> None:
+def _add(found: _Collected, original: Original) -> None:
     trial = original.trial
     found.judged += original.graders.judged
     found.comparing += original.graders.comparing
@@ -223,7 +223,7 @@ def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
         reasons.insert(0, f"{what} that no longer {passes}: {found.failing[0].message}")
     why = "; ".join(reasons) or "no passing answer is stored"
     hint = "run the cases again with 'agentv eval'"
-    return UsageError(f"{nothing_in(run.run_id)}: {why}", hint)
+    return UsageError(f"{nothing_to_mutate(run.run_id)}: {why}", hint)
 
 
 def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:

@@ -1,4 +1,4 @@
-"""Operators on JSON and tool calls, and all operators by name. A new operator is a function and a line in `_MADE`."""
+"""Operators on JSON and tool calls, and all operators by name. A new one is a function and a line in `_CATALOGUE`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Field(Struct):
         """Path of the field, such as `lines[0].amount`."""
         return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in self.steps).removeprefix(".")
 
-    def held(self) -> tuple[dict[str, Json], str]:
+    def parent_in_copy(self) -> tuple[dict[str, Json], str]:
         """Copy the JSON; return the object in the copy that contains the field, and the field's key."""
         self._copy = found = json.loads(self.document.text)
         for step in self.steps[:-1]:
@@ -83,7 +83,7 @@ def break_json(answer: Answer) -> Iterator[Mutant]:
 def drop_fields(answer: Answer) -> Iterator[Mutant]:
     """Remove a field."""
     for field in _ranked_fields(answer):
-        holder, key = field.held()
+        holder, key = field.parent_in_copy()
         del holder[key]
         change = f"the field '{field.path}' was dropped"
         yield Mutant(change, field.counts, field.written(), lines=_lines(field.path, field.value))
@@ -92,7 +92,7 @@ def drop_fields(answer: Answer) -> Iterator[Mutant]:
 def retype_fields(answer: Answer) -> Iterator[Mutant]:
     """Replace the value of a field with one of another type."""
     for field in _ranked_fields(answer):
-        holder, key = field.held()
+        holder, key = field.parent_in_copy()
         new = holder[key] = _retyped(field.value)
         change = f"the field '{field.path}' became {_kind(new)} instead of {_kind(field.value)}"
         yield Mutant(change, field.counts, field.written(), lines=_lines(field.path, field.value))
@@ -179,7 +179,7 @@ def drop_calls(answer: Answer) -> Iterator[Mutant]:
     for place, call in _ranked_calls(answer):
         lines = ({"trajectory:tool-used": call.name}, _sequence(answer))
         change = f"the call of '{call.name}' was dropped"
-        yield _made(answer, change, _with(answer, place, []), counts=_named(answer, call), lines=lines)
+        yield _mutant(answer, change, _replace_call(answer, place, []), counts=_is_named(answer, call), lines=lines)
 
 
 def repeat_calls(answer: Answer) -> Iterator[Mutant]:
@@ -189,20 +189,22 @@ def repeat_calls(answer: Answer) -> Iterator[Mutant]:
         most = sum(one.name == call.name for one in calls)
         line: Line = {"type": "trajectory:tool-used", "value": {"name": call.name, "max": most}}
         change = f"'{call.name}' was called once more"
-        yield _made(answer, change, _with(answer, place, [call, call]), counts=_named(answer, call), lines=(line,))
+        yield _mutant(
+            answer, change, _replace_call(answer, place, [call, call]), counts=_is_named(answer, call), lines=(line,)
+        )
 
 
 def reorder_calls(answer: Answer) -> Iterator[Mutant]:
     """Swap two consecutive calls."""
     calls = _calls(answer)
     pairs = [(n, calls[n], calls[n + 1]) for n in range(len(calls) - 1) if calls[n].name != calls[n + 1].name]
-    ranked = sorted(pairs, key=lambda pair: not (_named(answer, pair[1]) and _named(answer, pair[2])))
+    ranked = sorted(pairs, key=lambda pair: not (_is_named(answer, pair[1]) and _is_named(answer, pair[2])))
     for place, one, two in ranked[:MOST]:
         places: Places = [[call] for call in calls]
         places[place], places[place + 1] = [two], [one]
-        counts = _named(answer, one) and _named(answer, two)
+        counts = _is_named(answer, one) and _is_named(answer, two)
         change = f"'{two.name}' was called before '{one.name}'"
-        yield _made(answer, change, places, counts=counts, lines=(_sequence(answer),))
+        yield _mutant(answer, change, places, counts=counts, lines=(_sequence(answer),))
 
 
 def change_arguments(answer: Answer) -> Iterator[Mutant]:
@@ -217,7 +219,7 @@ def change_arguments(answer: Answer) -> Iterator[Mutant]:
         line: Line = {"type": "trajectory:tool-args-match", "value": {"name": call.name, "args": {key: value}}}
         change = f"the argument '{key}' of '{call.name}' became {quoted(str(other))} instead of {quoted(str(value))}"
         counts = _names_argument(answer, key, value)
-        yield _made(answer, change, _with(answer, place, [changed]), counts=counts, lines=(line,))
+        yield _mutant(answer, change, _replace_call(answer, place, [changed]), counts=counts, lines=(line,))
 
 
 def fail_calls(answer: Answer) -> Iterator[Mutant]:
@@ -225,9 +227,9 @@ def fail_calls(answer: Answer) -> Iterator[Mutant]:
     for place, call in _ranked_calls(answer):
         if isinstance(call, ToolCallStep) and not call.failed:
             failed = replace(call, status="failed", error=FAILURE, result=None)
-            counts = "tool-errors" in answer.named.types or _named(answer, call)
-            places = _with(answer, place, [failed])
-            yield _made(answer, f"'{call.name}' failed", places, counts=counts, lines=({"tool-errors": 0},))
+            counts = "tool-errors" in answer.named.types or _is_named(answer, call)
+            places = _replace_call(answer, place, [failed])
+            yield _mutant(answer, f"'{call.name}' failed", places, counts=counts, lines=({"tool-errors": 0},))
 
 
 def _calls(answer: Answer) -> Sequence[Call]:
@@ -238,10 +240,10 @@ def _calls(answer: Answer) -> Sequence[Call]:
 
 def _ranked_calls(answer: Answer) -> list[tuple[int, Call]]:
     """Return up to `MOST` calls with their positions, named ones first."""
-    return sorted(enumerate(_calls(answer)), key=lambda one: not _named(answer, one[1]))[:MOST]
+    return sorted(enumerate(_calls(answer)), key=lambda one: not _is_named(answer, one[1]))[:MOST]
 
 
-def _named(answer: Answer, call: Call) -> bool:
+def _is_named(answer: Answer, call: Call) -> bool:
     return answer.named.holds_value(call.name) or answer.named.holds_value(call.native_name or "")
 
 
@@ -265,13 +267,13 @@ def _sequence(answer: Answer) -> Line:
     return {"type": "trajectory:tool-sequence", "value": {"steps": names, "mode": "exact"}}
 
 
-def _with(answer: Answer, place: int, instead: list[Call]) -> Places:
+def _replace_call(answer: Answer, place: int, instead: list[Call]) -> Places:
     places: Places = [[call] for call in _calls(answer)]
     places[place] = instead
     return places
 
 
-def _made(answer: Answer, change: str, places: Places, *, counts: bool, lines: tuple[Line, ...]) -> Mutant:
+def _mutant(answer: Answer, change: str, places: Places, *, counts: bool, lines: tuple[Line, ...]) -> Mutant:
     if answer.trace is not None:
         left = iter(places)
         steps: list[Any] = []
@@ -297,7 +299,7 @@ def _changed_messages(messages: tuple[Message, ...], places: Places) -> tuple[Me
     return tuple(made)
 
 
-_MADE: tuple[tuple[str, str, Make], ...] = (
+_CATALOGUE: tuple[tuple[str, str, Make], ...] = (
     ("empty", "the answer is empty", empty),
     ("cut-in-half", "the second half of the answer is missing", cut_in_half),
     ("drop-sentence", "a sentence that holds an expected value is missing", drop_sentences),
@@ -318,7 +320,7 @@ _MADE: tuple[tuple[str, str, Make], ...] = (
     ("fail-tool", "a tool reports an error", fail_calls),
 )
 
-OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, text, make in _MADE}
+OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, text, make in _CATALOGUE}
 
 
 def mutants_of(answer: Answer, operators: Sequence[Operator]) -> Iterator[tuple[Operator, Mutant]]:

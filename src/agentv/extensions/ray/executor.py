@@ -101,7 +101,7 @@ class RayExecutor:
         for number in range(1, TRIES + 1):
             try:
                 async with self._pool.worker(lost_on, alone=number == TRIES) as worker:
-                    return await self._on(worker, replace(job, known=received), received, lost_on)
+                    return await self._run_on(worker, replace(job, known=received), received, lost_on)
             except WorkerLostError as error:
                 why = str(error)
             except NoWorkersError as error:
@@ -112,14 +112,14 @@ class RayExecutor:
             "worker-lost", f"{TRIES} workers were lost while running it, the last one while running it alone: {why}"
         )
 
-    async def _on(
+    async def _run_on(
         self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]
     ) -> tuple[TrialResult, ...] | TrialAnswer:
         """Run a job on one worker and return its outcome. Answers are stored, and added to `received`."""
         try:
             async with aclosing(self._pool.messages(worker, self._shared.pack(job))) as messages:
                 async for message in messages:
-                    outcome = self._take(message, worker, job, received)
+                    outcome = self._process(message, worker, job, received)
                     if outcome is not None:
                         return outcome
         except WorkerLostError:
@@ -127,7 +127,7 @@ class RayExecutor:
             raise
         raise WorkerLostError("it ended without a message")
 
-    def _take(
+    def _process(
         self, message: WorkerMessage, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse]
     ) -> tuple[TrialResult, ...] | TrialAnswer | None:
         """Process a message; return the outcome of the job if the message contains it."""
@@ -135,9 +135,9 @@ class RayExecutor:
             received[message.call.key] = message.answer
             self._connections.store.keep(message.call, message.answer)
         elif isinstance(message, Wanted):
-            self._pool.tell(worker, message.number, self._reply(message), message.call.key)
+            self._pool.reply(worker, message.number, self._reply(message), message.call.key)
         elif isinstance(message, StoppedTarget):
-            spec = self._shared.thing(message.spec)
+            spec = self._shared.resolve(message.spec)
             if isinstance(spec, TargetSpec):
                 self._connections.throttle.record_stop(spec, message.failure)
         elif isinstance(message, Unreadable):
@@ -183,12 +183,12 @@ def cluster(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    with _own_signals():
+    with _keep_sigterm_handler():
         _connect(ray, address)
     try:
         yield ray
     finally:
-        with _own_signals():
+        with _keep_sigterm_handler():
             ray.shutdown()
 
 
@@ -214,7 +214,7 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
+def _keep_sigterm_handler() -> Iterator[None]:
     """Restore the handler of SIGTERM, which Ray replaces, so that the signal still ends a run in an orderly way."""
     if threading.current_thread() is not threading.main_thread():
         yield

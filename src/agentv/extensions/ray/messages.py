@@ -148,7 +148,7 @@ class SharedObjects:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._things: list[Shared] = []  # kept alive, so that their ids stay unique
+        self._objects: list[Shared] = []  # kept alive, so that their ids stay unique
         self._numbers: dict[int, int] = {}
         self._packed: dict[int, Packed] = {}
 
@@ -156,19 +156,19 @@ class SharedObjects:
         """Return the number of a suite or a target, assigned on first use."""
         found = self._numbers.get(id(shared))
         if found is None:
-            found = self._numbers[id(shared)] = len(self._things)
-            self._things.append(shared)
+            found = self._numbers[id(shared)] = len(self._objects)
+            self._objects.append(shared)
         return found
 
-    def thing(self, number: int) -> Shared:
+    def resolve(self, number: int) -> Shared:
         """Return the object with this number."""
-        return self._things[number]
+        return self._objects[number]
 
     def piece(self, number: int) -> Packed:
         """Serialize a suite or a target, without what workers do not need."""
         found = self._packed.get(number)
         if found is None:
-            shared = self._things[number]
+            shared = self._objects[number]
             bare: Shared = replace(shared)
             if isinstance(shared, Suite):  # without what only planning and reports need
                 bare = replace(shared, cases=(), links={}, tally=None, files={}, generators=(), exam=None)
@@ -250,22 +250,22 @@ def unpacked(body: bytes, find: Callable[[int], object]) -> Any:
     return _Unpickler(io.BytesIO(body), find).load()
 
 
-LOOKED_AT = 10_000
+CHECKED_TRIALS = 10_000
 """Number of trials whose files are checked before the run; later ones are assumed to need the same files."""
 
 
 def needed_files(plan: Plan) -> dict[str, str]:
     """Return path → sha256 of the files that the trials of a plan need."""
     found: dict[str, None] = {}
-    for suite in plan.suites:  # targets that any trial may call; `_of_trial` adds those of a case
+    for suite in plan.suites:  # targets that any trial may call; `_files_of_trial` adds those of a case
         judges = (*suite.judges.values(), suite.judge, suite.forced_judge, suite.default_judge)
-        found |= dict.fromkeys(_of_targets(*suite.targets, *judges))
-    for trial in islice(plan, LOOKED_AT):
-        found |= dict.fromkeys(_of_trial(trial))
+        found |= dict.fromkeys(_files_of_targets(*suite.targets, *judges))
+    for trial in islice(plan, CHECKED_TRIALS):
+        found |= dict.fromkeys(_files_of_trial(trial))
     return {path: digest for path in found if (digest := digest_of(path)) is not None}
 
 
-def lacking(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def compare_files(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the files that are missing on this machine, and those with different content."""
     here = {path: digest_of(path) for path in files}
     missing = tuple(path for path, digest in here.items() if digest is None)
@@ -282,14 +282,14 @@ def digest_of(path: str) -> str | None:
         return None
 
 
-def _of_targets(*specs: TargetSpec | None) -> Iterator[str]:
+def _files_of_targets(*specs: TargetSpec | None) -> Iterator[str]:
     for spec in specs:
         if spec is not None:
             yield from files_behind(spec.settings, spec.search)
 
 
-def _of_trial(trial: Trial) -> Iterator[str]:
-    yield from _of_targets(trial.target, trial.case.judge)
+def _files_of_trial(trial: Trial) -> Iterator[str]:
+    yield from _files_of_targets(trial.target, trial.case.judge)
     graders = trial.suite.graders
     search = None if graders is None else graders.search
     for entry in trial.case.all_assertions():

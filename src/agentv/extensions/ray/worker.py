@@ -35,7 +35,7 @@ from agentv.extensions.ray.messages import (
     Wanted,
     WorkerConfig,
     WorkerMessage,
-    lacking,
+    compare_files,
     packed_results,
     unpacked,
 )
@@ -47,13 +47,13 @@ from agentv.user_code.guard import attempt
 from agentv.user_code.processes import kill_all
 from agentv.version import __version__
 
-_OF_A_MACHINE = frozenset({"HOME", "HOSTNAME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"})
-_OF_A_PROCESS = ("CUDA_", "DYLD_", "LC_", "LD_", "PYTHON", "RAY_", "VIRTUAL_ENV", "XDG_")
+_MACHINE_VARS = frozenset({"HOME", "HOSTNAME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"})
+_PROCESS_PREFIXES = ("CUDA_", "DYLD_", "LC_", "LD_", "PYTHON", "RAY_", "VIRTUAL_ENV", "XDG_")
 
 
-def is_of_a_machine(name: str) -> bool:
+def is_machine_variable(name: str) -> bool:
     """Whether a variable belongs to the machine or the process, so that a worker keeps its own value."""
-    return name in _OF_A_MACHINE or name.startswith(_OF_A_PROCESS)
+    return name in _MACHINE_VARS or name.startswith(_PROCESS_PREFIXES)
 
 
 class _RunningJob(Struct, eq=False):
@@ -83,7 +83,7 @@ class RemoteStore:
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Send an answer to the driver."""
-        self._post(Received(_bare(call), answer))
+        self._post(Received(_without_environment(call), answer))
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
         """Return an answer that was sent with the job, else ask the driver for one."""
@@ -96,7 +96,7 @@ class RemoteStore:
         number = next(self._numbers)
         reply: asyncio.Future[TargetResponse | None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = reply
-        self._post(Wanted(number, _bare(call)))
+        self._post(Wanted(number, _without_environment(call)))
         try:
             return await reply
         finally:
@@ -108,7 +108,7 @@ class RemoteStore:
         current = own if own in self.running_jobs else next(iter(self.running_jobs), own)
         current.outbox.put_nowait(message)
 
-    def tell(self, number: int, reply: LookupReply, key: str) -> None:
+    def receive_reply(self, number: int, reply: LookupReply, key: str) -> None:
         """Process a reply of the driver."""
         waiting = self._waiting.get(number)
         if reply.answer is None and (reply.no_target or reply.no_judge):
@@ -122,7 +122,7 @@ class RemoteStore:
         return failure
 
 
-def _bare(call: Call) -> Call:
+def _without_environment(call: Call) -> Call:
     """Return a call without its environment, to send secrets no more often than necessary."""
     return structs.replace(call, request=replace(call.request, env={}))
 
@@ -136,7 +136,7 @@ class Worker:
         no_judge = partial(self._store.refusal, "no_judge") if config.no_judge else None
         self._connections = Connections(config.at_once, answers=Answers(self._store, no_target, no_judge))
         self._trials = LocalExecutor(self._connections)
-        self._things: dict[int, Shared] = {}
+        self._shared: dict[int, Shared] = {}
         self._stopped: set[int] = set()
 
     async def begin(self, files: Mapping[str, str], *environment: bytes) -> Readiness:
@@ -145,22 +145,22 @@ class Worker:
         User functions get the environment of the driver, except for variables of the machine itself.
         """
         given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # from the driver
-        os.environ.update({name: value for name, value in given.items() if not is_of_a_machine(name)})
+        os.environ.update({name: value for name, value in given.items() if not is_machine_variable(name)})
         ray = sys.modules.get("ray")
         node_id = str(ray.get_runtime_context().get_node_id()) if ray is not None and ray.is_initialized() else ""
-        return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=node_id)
+        return Readiness(socket.gethostname(), __version__, *compare_files(files), node_id=node_id)
 
-    async def take(self, number: int, *chunks: bytes) -> str | None:
+    async def receive(self, number: int, *chunks: bytes) -> str | None:
         """Receive a suite or a target; return the error if it cannot be deserialized."""
         found = self._unpacked(b"".join(chunks))
         if isinstance(found, Failure):
             return found.message
-        self._things[number] = found
+        self._shared[number] = found
         return None
 
     def _unpacked(self, body: bytes) -> Any:
         """Deserialize a message; return a Failure if a module is missing here or differs."""
-        return attempt(lambda packed: unpacked(packed, self._things.__getitem__), body, "worker-unfit", "the message")
+        return attempt(lambda packed: unpacked(packed, self._shared.__getitem__), body, "worker-unfit", "the message")
 
     async def run(self, body: bytes) -> AsyncIterator[bytes]:
         """Run a job. Yield each message, and the result last."""
@@ -179,9 +179,9 @@ class Worker:
             task.cancel()
             self._store.running_jobs.pop(running, None)
 
-    async def tell(self, number: int, reply: bytes, key: str) -> None:
+    async def receive_reply(self, number: int, reply: bytes, key: str) -> None:
         """Receive the reply to a `Wanted`."""
-        self._store.tell(number, pickle.loads(reply), key)  # noqa: S301  # from the driver
+        self._store.receive_reply(number, pickle.loads(reply), key)  # noqa: S301  # from the driver
 
     async def interrupt(self) -> None:
         """Make no further attempts."""
@@ -222,7 +222,7 @@ class Worker:
     def _stopped_targets(self) -> list[StoppedTarget]:
         """Return messages about targets that have stopped and were not reported yet."""
         stops = self._connections.throttle.stops
-        specs = ((number, one) for number, one in self._things.items() if isinstance(one, TargetSpec))
+        specs = ((number, one) for number, one in self._shared.items() if isinstance(one, TargetSpec))
         found = ((number, stops.of(spec).failure) for number, spec in specs if number not in self._stopped)
         stopped = [StoppedTarget(number, failure) for number, failure in found if failure is not None]
         self._stopped.update(one.spec for one in stopped)

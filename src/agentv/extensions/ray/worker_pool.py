@@ -81,8 +81,8 @@ class WorkerPool:
         self._files = dict(files or {})
         self._environment = dict(environment or {})
         self._workers: list[WorkerHandle] = []
-        self._aside: set[WorkerHandle] = set()
-        self._coming: set[asyncio.Task[None]] = set()
+        self._dedicated: set[WorkerHandle] = set()
+        self._starting: set[asyncio.Task[None]] = set()
         self._actors: list[Any] = []
         self._errors: list[str] = []
         self._closed = False
@@ -94,8 +94,8 @@ class WorkerPool:
             UsageError: none started, or one has another version of agentv or lacks a file that trials need.
         """
         for _ in range(number):
-            self._recruit()
-        await asyncio.wait(self._coming)
+            self._start_in_background()
+        await asyncio.wait(self._starting)
         unfit = [worker.readiness for worker in self._workers if not _fits(worker.readiness)]
         if unfit:
             raise _unfit(unfit[0], len(unfit), len(self._workers))
@@ -105,19 +105,19 @@ class WorkerPool:
 
     def interrupt(self) -> None:
         """Make no further attempts."""
-        for worker in (*self._workers, *self._aside):
+        for worker in (*self._workers, *self._dedicated):
             if not worker.lost:
                 worker.actor.interrupt.remote()
 
     async def _free(self, avoided: Collection[str]) -> WorkerHandle:
         """Return the least busy worker, on a node that is not avoided if possible. Wait if none has started yet."""
         while True:
-            there = [worker for worker in self._workers if _fits(worker.readiness)]
-            if there:
-                return min(there, key=lambda worker: (worker.readiness.node_id in avoided, worker.busy))
-            if not self._coming:
+            usable = [worker for worker in self._workers if _fits(worker.readiness)]
+            if usable:
+                return min(usable, key=lambda worker: (worker.readiness.node_id in avoided, worker.busy))
+            if not self._starting:
                 raise NoWorkersError(self._errors[-1] if self._errors else "they were lost")
-            await asyncio.wait(self._coming, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(self._starting, return_when=asyncio.FIRST_COMPLETED)
 
     @asynccontextmanager
     async def worker(self, avoided: Collection[str], *, alone: bool) -> AsyncIterator[WorkerHandle]:
@@ -130,19 +130,19 @@ class WorkerPool:
         Raises:
             NoWorkersError: all workers are lost and cannot be replaced.
         """
-        worker = await self._started(cpus=0) if alone else None  # without waiting for a free CPU
+        worker = await self._start_worker(cpus=0) if alone else None  # without waiting for a free CPU
         if worker is not None and not _fits(worker.readiness):
-            self._end(worker.actor)
+            self._kill(worker.actor)
             worker = None
         if worker is None:
             yield await self._free(avoided)
             return
-        self._aside.add(worker)
+        self._dedicated.add(worker)
         try:
             yield worker
         finally:
-            self._aside.discard(worker)
-            self._end(worker.actor)
+            self._dedicated.discard(worker)
+            self._kill(worker.actor)
 
     async def messages(self, worker: WorkerHandle, packed: Packed) -> AsyncGenerator[WorkerMessage, None]:
         """Run a job on a worker, and yield the worker's messages.
@@ -164,35 +164,35 @@ class WorkerPool:
         finally:
             worker.busy -= 1
 
-    def tell(self, worker: WorkerHandle, number: int, reply: LookupReply, key: str) -> None:
+    def reply(self, worker: WorkerHandle, number: int, reply: LookupReply, key: str) -> None:
         """Reply to a request of a worker."""
-        worker.actor.tell.remote(number, pickle.dumps(reply), key)
+        worker.actor.receive_reply.remote(number, pickle.dumps(reply), key)
 
     async def close(self) -> None:
         """Close all workers; kill those that do not close in time."""
         self._closed = True
-        for task in self._coming:
+        for task in self._starting:
             task.cancel()
         closing = [worker.actor.close.remote() for worker in self._workers]
         with suppress(TimeoutError):  # kill those that have not closed
             async with asyncio.timeout(CLOSE_S):
                 await asyncio.gather(*closing, return_exceptions=True)
-        for actor in tuple(self._actors):  # `_end` removes it from the list
-            self._end(actor)
+        for actor in tuple(self._actors):  # `_kill` removes it from the list
+            self._kill(actor)
 
     async def _supply(self, worker: WorkerHandle, numbers: Sequence[int]) -> None:
         """Send a worker the shared objects that a job needs, each once, after those that they need themselves."""
         for number in numbers:
             if number not in worker.has:
-                worker.has[number] = asyncio.create_task(self._given(worker, number))
+                worker.has[number] = asyncio.create_task(self._send(worker, number))
             problem = await asyncio.shield(worker.has[number])
             if problem is not None:
                 raise UnfitError(problem)
 
-    async def _given(self, worker: WorkerHandle, number: int) -> str | None:
+    async def _send(self, worker: WorkerHandle, number: int) -> str | None:
         piece = self._shared.piece(number)
         await self._supply(worker, piece.needs)
-        problem: str | None = await worker.actor.take.remote(number, *_chunks(piece.body))
+        problem: str | None = await worker.actor.receive.remote(number, *_chunks(piece.body))
         return problem
 
     def _replace_lost(self, worker: WorkerHandle) -> None:
@@ -200,24 +200,24 @@ class WorkerPool:
         if worker.lost or self._closed:
             return
         worker.lost = True
-        self._end(worker.actor)  # it may be alive but unreachable; its messages are no longer read
+        self._kill(worker.actor)  # it may be alive but unreachable; its messages are no longer read
         if worker in self._workers:
             self._workers.remove(worker)
-            self._recruit()
+            self._start_in_background()
 
-    def _recruit(self) -> None:
-        task = asyncio.create_task(self._joined())
-        self._coming.add(task)
-        task.add_done_callback(self._coming.discard)
+    def _start_in_background(self) -> None:
+        task = asyncio.create_task(self._add_worker())
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
 
-    async def _joined(self) -> None:
-        worker = await self._started(cpus=1)
+    async def _add_worker(self) -> None:
+        worker = await self._start_worker(cpus=1)
         if worker is not None:
             self._workers.append(worker)
             if not _fits(worker.readiness):
                 self._errors.append(str(_unfit(worker.readiness, 1, 1)))
 
-    async def _started(self, *, cpus: int) -> WorkerHandle | None:
+    async def _start_worker(self, *, cpus: int) -> WorkerHandle | None:
         """Start a worker; return None if it fails to start, and record the error."""
         from agentv.extensions.ray.worker import Worker
 
@@ -232,10 +232,10 @@ class WorkerPool:
             self._errors.append(f"none started within {START_S:g} s")
         except self._ray.exceptions.RayError as error:
             self._errors.append(_first_line(error))
-        self._end(actor)
+        self._kill(actor)
         return None
 
-    def _end(self, actor: Any) -> None:
+    def _kill(self, actor: Any) -> None:
         with suppress(Exception):  # the actor or the cluster may be gone
             self._ray.kill(actor)
         if actor in self._actors:

@@ -12,7 +12,7 @@ from agentv.errors import UsageError
 from agentv.extensions.ray import worker_pool as crews
 from agentv.extensions.ray.executor import pool_of, worker_config
 from agentv.extensions.ray.messages import SharedObjects, WorkerConfig, needed_files
-from agentv.extensions.ray.worker import is_of_a_machine
+from agentv.extensions.ray.worker import is_machine_variable
 from agentv.extensions.ray.worker_pool import WorkerPool
 from doubles.ray_in_process import RayInProcess
 from needs import needs
@@ -95,7 +95,7 @@ def test_functions_see_the_environment_of_the_run_and_the_machine_keeps_its_own(
 
 @pytest.mark.parametrize(("name", "own"), [("HOME", True), ("RAY_ADDRESS", True), ("OPENAI_API_KEY", False)])
 def test_what_belongs_to_a_machine(name, own):
-    assert is_of_a_machine(name) is own
+    assert is_machine_variable(name) is own
 
 
 def test_all_workers_together_call_no_endpoint_more_often_at_once_than_one_process(tmp_path):

@@ -107,7 +107,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
     specs = {key: case.workspace for key, case in cases.items() if case.workspace is not None}
     agent.hidden.update((key, tuple(one.source for one in spec.hidden)) for key, spec in specs.items())
     results, interrupted = _run(prepared, cases)
-    problems = [*_shown_by(results, solved=False)]
+    problems = [*_problems_in(results, solved=False)]
     for key, paths in agent.readable.items():
         problems.append(CaseProblem(*key, None, "hidden-readable", "the agent can read hidden files", paths))
     solvable = {key: case for key, case in cases.items() if oracle and _is_solvable(case)}
@@ -116,7 +116,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         answers = {key: reference_text(case.expected_output) for key, case in solvable.items() if case.expected_output}
         solved = _prepared(settings, "solution", SolutionAgent(solutions, answers).act)
         results, interrupted = _run(solved, solvable)
-        problems += _shown_by(results, solved=True)
+        problems += _problems_in(results, solved=True)
     return CheckReport(
         cases=len(cases),
         solved=len(solvable),
@@ -156,7 +156,7 @@ def _run(prepared: Prepared, only: Container[CaseKey]) -> tuple[_Results, bool]:
     return results, outcome.interrupted
 
 
-def _shown_by(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
+def _problems_in(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
     """Yield the problems that results show: they must all fail for no work, and all pass for the solution."""
     for case, results in found.items():
         errored = next((one.error for one in results if one.status == "errored"), None)
@@ -169,10 +169,10 @@ def _shown_by(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
         elif not solved and any(passed):
             yield CaseProblem(*case, "passes-untouched", "passes for an agent that does nothing")
         else:
-            yield from _differing(case, results, "of its solution" if solved else "of an agent that does nothing")
+            yield from _difference(case, results, "of its solution" if solved else "of an agent that does nothing")
 
 
-def _differing(case: tuple[str, str, str | None], results: Sequence[TrialResult], whose: str) -> Iterator[CaseProblem]:
+def _difference(case: tuple[str, str, str | None], results: Sequence[TrialResult], whose: str) -> Iterator[CaseProblem]:
     """Yield a problem if grades of the same work differ."""
     if len({(one.status, one.score) for one in results}) == 1:
         return

@@ -104,7 +104,7 @@ def _traces(form: str, path: Path) -> list[Trace]:
             raise UsageError(f"{path} is larger than {LARGEST / 1_000_000:g} MB")
         found = _read(form, path)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
+        raise UsageError(f"cannot read {path}: {error.strerror}", _similar_name(path)) from None
     if isinstance(found, list):
         return found
     other = next((one for one in (*FORMATS, *PROGRAMS) if one != form and isinstance(_read(one, path), list)), None)
@@ -118,7 +118,7 @@ def _read(form: str, path: Path) -> list[Trace] | Failure:
     return [structs.replace(found, native=b"") if form in PROGRAMS else found]  # the native record may be large
 
 
-def _beside(path: Path) -> str | None:
+def _similar_name(path: Path) -> str | None:
     """Return a hint with the file that was probably meant by a name that does not exist."""
     from agentv.authoring.source.nearest import did_you_mean
 

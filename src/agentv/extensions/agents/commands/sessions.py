@@ -103,7 +103,7 @@ def read_session(program: str, path: Path) -> Trace | Failure:
     from agentv.extensions.agents.traces.sessions.recorder import SessionFile
 
     data = _content(path)
-    others = {one.name: _content(one) for one in sorted(_beside(program, path, data))}
+    others = {one.name: _content(one) for one in sorted(_subagent_files(program, path, data))}
     root = path.parent.parent / ".project_root"
     if program == "gemini" and root.is_file():
         others[root.name] = _content(root)
@@ -119,7 +119,7 @@ def list_sessions(program: str, directory: Path | None = None) -> Iterator[Found
         except OSError as error:
             trace = Failure("bad-trace", f"cannot read it: {error.strerror}")
         named = (trace.session_id if isinstance(trace, Trace) else "") or _identity_by_name(path)
-        yield FoundSession(named, path, trace, _begun(trace, path))
+        yield FoundSession(named, path, trace, _start_time(trace, path))
 
 
 def find_session(program: str, identity: str, directory: Path | None = None) -> Path:
@@ -143,11 +143,11 @@ def find_session(program: str, identity: str, directory: Path | None = None) -> 
         return newest.path
     paths = list(_paths(program, directory))
     named = {_identity_by_name(path): path for path in reversed(paths)}
-    begun = [name for name in named if name.startswith(identity)] if len(identity) >= _SHORTEST_PREFIX else []
-    if identity in named or len(begun) == 1:
-        return named[identity] if identity in named else named[begun[0]]
-    if begun:
-        raise UsageError(f"{len(begun)} sessions of {program} begin with '{identity}': {', '.join(sorted(begun)[:3])}")
+    found = [name for name in named if name.startswith(identity)] if len(identity) >= _SHORTEST_PREFIX else []
+    if identity in named or len(found) == 1:
+        return named[identity] if identity in named else named[found[0]]
+    if found:
+        raise UsageError(f"{len(found)} sessions of {program} begin with '{identity}': {', '.join(sorted(found)[:3])}")
     by_record = next((one for one in list_sessions(program, directory) if one.identity == identity), None)
     if by_record is not None:
         return by_record.path
@@ -193,7 +193,7 @@ def _identity_by_name(path: Path) -> str:
     return stem.rpartition("_")[2] if "_" in stem else stem
 
 
-def _begun(trace: Trace | Failure, path: Path) -> datetime | None:
+def _start_time(trace: Trace | Failure, path: Path) -> datetime | None:
     said = trace.metadata.get("started_at_ms") if isinstance(trace, Trace) else None
     try:
         seconds = said / 1000 if isinstance(said, int | float) else path.stat().st_mtime
@@ -202,7 +202,7 @@ def _begun(trace: Trace | Failure, path: Path) -> datetime | None:
         return None
 
 
-def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:
+def _subagent_files(program: str, path: Path, data: bytes) -> Iterator[Path]:
     """Yield the files of a session's sub-agents."""
     if program == "claude":
         folder = path.with_suffix("") / "subagents"

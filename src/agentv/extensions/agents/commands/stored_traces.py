@@ -173,18 +173,18 @@ def export_otlp(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
         UsageError: no trial has a trace, a file has another suffix, or a library is missing.
         StoreError: a file cannot be written.
     """
-    return _exported(run, files, ("otlp", (".json", *sorted(PROTOBUF))), partial(_write_otlp, run))
+    return _export(run, files, ("otlp", (".json", *sorted(PROTOBUF))), partial(_write_otlp, run))
 
 
 def export_atif(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
     """Like `export_otlp`, but write trajectories in ATIF: `.jsonl` has one per line, `.json` exactly one."""
-    return _exported(run, files, ("atif", (".json", ".jsonl")), _write_atif)
+    return _export(run, files, ("atif", (".json", ".jsonl")), _write_atif)
 
 
 _Traces = Sequence[tuple[TracedTrial, Trace]]
 
 
-def _exported(
+def _export(
     run: StoredRun, files: Sequence[Path], form: tuple[str, tuple[str, ...]], write: Callable[[_Traces, Path], None]
 ) -> Iterator[str]:
     name, suffixes = form

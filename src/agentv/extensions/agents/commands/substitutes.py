@@ -79,7 +79,7 @@ class NoAgent:
             found = [path for path in paths if not await _run(WorkspaceCommand(argv=("test", "-r", path)), request)]
             if found:
                 self.readable[key_of(request)] = tuple(found)
-        return await _called((), request) or _answered(NOTHING_DONE)
+        return await _call_tools((), request) or _answer_without_calls(NOTHING_DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class SolutionAgent:
         solution = self.solutions.get(key_of(request), Solution())
         if replace(solution, calls=()) != Solution() and request.workspace_path is None:
             return Failure("no-workspace", "the case has a 'solution' and no workspace to apply it to")
-        failure = await _applied(solution, request) or await _called(solution.calls, request)
-        return failure or _answered(self.answers.get(key_of(request), NOTHING_DONE))
+        failure = await _apply_solution(solution, request) or await _call_tools(solution.calls, request)
+        return failure or _answer_without_calls(self.answers.get(key_of(request), NOTHING_DONE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class PreparedWork:
         return TargetResponse(self.response, trace=self.trace)
 
 
-def _answered(text: str) -> TargetResponse:
+def _answer_without_calls(text: str) -> TargetResponse:
     """Return an answer with a trace without tool calls."""
     return TargetResponse(text, trace=Trace((MessageStep("assistant", text),), source="substitute"))
 
@@ -139,7 +139,7 @@ def key_of(request: TargetRequest) -> CaseKey:
     return request.suite.partition("\0")[0], request.case_id
 
 
-async def _called(calls: Sequence[ToolUse], request: TargetRequest) -> Failure | None:
+async def _call_tools(calls: Sequence[ToolUse], request: TargetRequest) -> Failure | None:
     """Connect to the scripted tools as an agent does, and make calls until one fails."""
     if not request.mcp_servers:
         return None
@@ -165,7 +165,7 @@ async def _called(calls: Sequence[ToolUse], request: TargetRequest) -> Failure |
     return None
 
 
-async def _applied(solution: Solution, request: TargetRequest) -> Failure | None:
+async def _apply_solution(solution: Solution, request: TargetRequest) -> Failure | None:
     failed: Failure | None = None
     if solution.patch:
         arguments = ("git", "apply", "--whitespace=nowarn", "-")

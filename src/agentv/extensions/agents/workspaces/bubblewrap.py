@@ -27,7 +27,7 @@ from agentv.user_code.orphans import MARK as STARTED_BY
 _LINKED = ("/etc/resolv.conf", "/etc/localtime", "/etc/ssl/certs/ca-certificates.crt", "/etc/hosts")
 """System files that may be links to paths that are not visible."""
 
-_TOP = tuple(Path(f"/{one}") for one in SYSTEM_DIRECTORIES)
+_SYSTEM_ROOTS = tuple(Path(f"/{one}") for one in SYSTEM_DIRECTORIES)
 _SHARED_PARENTS = frozenset({".cargo", ".local", "local", "usr"})
 """Directories whose `bin` is shared by many programs: its siblings belong to other programs, or are secret."""
 
@@ -44,12 +44,12 @@ def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) ->
     """
     hidden = {os.path.realpath(one) for one in (*private, *homes()) if one}
     tools = (*_toolchains(path, hidden), *_files(programs, hidden))
-    system = [str(one) for one in _TOP if one.is_dir() and not one.is_symlink()]
+    system = [str(one) for one in _SYSTEM_ROOTS if one.is_dir() and not one.is_symlink()]
     targets = [real for one in _LINKED if (real := os.path.realpath(one)) != one and Path(real).is_file()]
     rules = dict.fromkeys((*system, *targets), True) | dict.fromkeys(unreadable_for_others(), False)
     rules |= dict.fromkeys(tools, True)
     rules |= dict.fromkeys(hidden, False)
-    return tuple(_needed(rules))
+    return tuple(_without_redundant(rules))
 
 
 @cache
@@ -145,7 +145,7 @@ def _contains_any(directory: str, hidden: set[str]) -> bool:
     return any(one == directory or one.startswith(prefix) for one in hidden)
 
 
-def _needed(rules: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
+def _without_redundant(rules: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
     """Yield the rules, outermost first, without those that repeat the enclosing one."""
     for path, shown in sorted(rules.items(), key=lambda rule: (rule[0].count(os.sep), rule[0])):
         around = (rules[one] for one in map(str, Path(path).parents) if one in rules)
@@ -153,7 +153,7 @@ def _needed(rules: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
             yield path, shown
 
 
-_ALSO_TEMPORARY = "/var/tmp"  # noqa: S108
+_VAR_TMP = "/var/tmp"  # noqa: S108
 TEMPORARY = "/tmp"  # noqa: S108  # in the sandbox, which has its own
 _USER = "1000"
 """User id in the sandbox if agentv runs as root: as root, tar changes owners, and Claude Code refuses to run."""
@@ -214,11 +214,11 @@ class Bubblewrap(ProcessGroup):
     def _paths(self, argv: Sequence[str]) -> Iterator[str]:
         places = self.places
         path = ProcessGroup.environment(self, {})["PATH"]
-        for top in filter(Path.is_symlink, _TOP):
+        for top in filter(Path.is_symlink, _SYSTEM_ROOTS):
             yield from ("--symlink", str(top.readlink()), str(top))
         masks: list[str] = []
         yield from ("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var", "--dir", "/sys")
-        yield from ("--symlink", "../tmp", _ALSO_TEMPORARY, "--bind", places.temporary, TEMPORARY)
+        yield from ("--symlink", "../tmp", _VAR_TMP, "--bind", places.temporary, TEMPORARY)
         for one, shown in visible_paths(path, argv, (*self.private, places.trial)):
             yield from ("--ro-bind-try", one, one) if shown else _masked(one, masks)
         if self.forwards:

@@ -49,10 +49,10 @@ def disarm(directory: str) -> None:
             if path.is_symlink() and not _is_inside(path, root):
                 target = path.readlink()
                 path.unlink()
-                path = _free(path)
+                path = _unused_path(path)
                 path.write_text(f"a link to {target}\n", errors="surrogateescape")
             elif name.casefold() in _NAMES or (Path(top).name == ".github" and name.casefold() in _OF_GITHUB):
-                path.rename(_free(path))
+                path.rename(_unused_path(path))
 
 
 def digest_of(snapshot: Snapshot) -> str:
@@ -66,14 +66,14 @@ def _is_inside(link: Path, root: str) -> bool:
     return not link.readlink().is_absolute() and f"{resolved}{os.sep}".startswith(f"{root}{os.sep}")
 
 
-def _free(path: Path) -> Path:
+def _unused_path(path: Path) -> Path:
     """Return the path with the suffix, repeated until no file has this name."""
     while os.path.lexists(path := path.with_name(path.name + SUFFIX)):
         pass
     return path
 
 
-_REWRITTEN = 20_000_000
+_REWRITE_LIMIT = 20_000_000
 """Size in bytes above which a file is not rewritten."""
 
 _OVERLAP = 8_192
@@ -91,13 +91,13 @@ def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
     for folder, folders, files in os.walk(directory, topdown=False):
         for path in (Path(folder, name) for name in (*files, *folders)):
             shown = redactor.redact(os.path.relpath(path, directory))
-            how = _without_secrets(path, redactor)
+            how = _clean(path, redactor)
             if how:
                 done.append(f"{shown}: {how}")
     return sorted(done)
 
 
-def _without_secrets(path: Path, redactor: Redactor) -> str:
+def _clean(path: Path, redactor: Redactor) -> str:
     """Remove secrets from a path and its content; return what was done, or an empty string if there were none."""
     names = (path.name, str(path.readlink())) if path.is_symlink() else (path.name,)
     if any(redactor.redact(name) != name for name in names):
@@ -105,14 +105,14 @@ def _without_secrets(path: Path, redactor: Redactor) -> str:
         return "removed, since a secret was part of its name or of where it leads"
     if path.is_symlink() or not path.is_file():
         return ""
-    if path.stat().st_size > _REWRITTEN:
-        return _removed_if(path, any(redactor.spans_in(_text(block)) for block in _blocks(path)))
+    if path.stat().st_size > _REWRITE_LIMIT:
+        return _remove_if(path, any(redactor.spans_in(_text(block)) for block in _blocks(path)))
     data = path.read_bytes()
     clean = redactor.redact(_text(data)).encode(errors="surrogateescape")
     if clean == data:
         return ""
     if b"\0" in data[:BINARY_WITHIN]:
-        return _removed_if(path, True)
+        return _remove_if(path, True)
     new = path.with_name(f".{os.getpid()}.clean")
     new.write_bytes(clean)
     new.chmod(path.stat().st_mode & 0o777)
@@ -120,7 +120,7 @@ def _without_secrets(path: Path, redactor: Redactor) -> str:
     return f"secrets replaced by {REDACTED}"
 
 
-def _removed_if(path: Path, holds: bool) -> str:
+def _remove_if(path: Path, holds: bool) -> str:
     if not holds:
         return ""
     path.unlink()
@@ -130,7 +130,7 @@ def _removed_if(path: Path, holds: bool) -> str:
 def _blocks(path: Path) -> Iterator[bytes]:
     rest = b""
     with path.open("rb") as file:
-        while block := file.read(_REWRITTEN):
+        while block := file.read(_REWRITE_LIMIT):
             yield rest + block
             rest = block[-_OVERLAP:]
 

@@ -35,14 +35,14 @@ class RunDirectory:
 
     def places(self, kind: Literal["setups", "trials"]) -> Places:
         """Create directories for a prepared workspace or for a trial. The paths of both have the same length."""
-        return _made(self.path / kind / f"{next(self._numbers):06}")
+        return _create_places(self.path / kind / f"{next(self._numbers):06}")
 
     def remove(self) -> bool:
         """Remove the directory; return whether it is gone. Blocks."""
         return remove_directory(str(self.path))
 
 
-def grading(places: Places) -> Places:
+def grader_places(places: Places) -> Places:
     """Create a HOME and a temporary directory for a grader's command, beside the workspace. Blocks."""
     top = Path(mkdtemp(prefix="grader-", dir=places.trial))
     for name in ("home", "tmp"):
@@ -50,13 +50,13 @@ def grading(places: Places) -> Places:
     return Places(places.trial, places.workspace, str(top / "home"), str(top / "tmp"))
 
 
-def _made(top: Path) -> Places:
+def _create_places(top: Path) -> Places:
     for name in ("workspace", "home", "tmp"):
         (top / name).mkdir(parents=True)
     return Places(str(top), str(top / "workspace"), str(top / "home"), str(top / "tmp"))
 
 
-def sweep(place: str) -> None:
+def remove_dead_runs(place: str) -> None:
     """End the processes and remove the directories of dead runs. Blocks."""
     namespace = temporary_prefix().rstrip("-").rpartition("-")[2]
     left = re.compile(rf"agentv-(\d+)-{namespace}-{_KIND}.+")

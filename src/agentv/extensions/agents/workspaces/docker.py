@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from agentv.extensions.agents.workspaces.launcher import OF_DOCKER_CLIENT, container_command_line
+from agentv.extensions.agents.workspaces.launcher import DOCKER_CLIENT_VARIABLES, container_command_line
 from agentv.extensions.agents.workspaces.process_group import ProcessGroup, allowed, end_processes
 from agentv.model.suite.workspace import DockerImage, SandboxName
 from agentv.model.values.response import Failure
@@ -56,12 +56,12 @@ class Docker(ProcessGroup):
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """Return the command line that runs a program in a container, in the workspace or in `cwd`."""
         (Path(self.run) / _USED).touch()
-        options = (*self._options(), "--workdir", self._inside(cwd or self.places.workspace))
+        options = (*self._options(), "--workdir", self._path_in_container(cwd or self.places.workspace))
         return container_command_line(self.program, options, self.image, argv, hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """Return the environment of the docker client, which passes all but PATH and its own variables on."""
-        return {**ProcessGroup.environment(self, env, (*named, *OF_DOCKER_CLIENT)), "TMPDIR": TEMPORARY}
+        return {**ProcessGroup.environment(self, env, (*named, *DOCKER_CLIENT_VARIABLES)), "TMPDIR": TEMPORARY}
 
     def end(self, grace_s: float) -> bool:
         """End all processes and containers of the trial; return whether none is left. Blocks."""
@@ -80,13 +80,13 @@ class Docker(ProcessGroup):
         if self.grading:
             real = os.path.realpath(places.workspace)
             below = {path: f"{real}/{one}" for path, one in self.mounts.items() if one}
-            mounts |= {path: one for path, one in below.items() if _made(one)}
+            mounts |= {path: one for path, one in below.items() if _ensure_directory(one)}
         for inside, outside in mounts.items():
             yield from ("--mount", f"type=bind,source={outside},target={inside}")
         for one in self.recipe.mounts:
             yield from ("--volume", one)
 
-    def _inside(self, path: str) -> str:
+    def _path_in_container(self, path: str) -> str:
         """Return the path in the container of a directory of the workspace."""
         workdir, workspace = self.recipe.workdir, self.places.workspace
         if not workdir or (path != workspace and not path.startswith(workspace + os.sep)):
@@ -94,7 +94,7 @@ class Docker(ProcessGroup):
         return workdir.rstrip("/") + path.removeprefix(workspace)
 
 
-def _made(directory: str) -> bool:
+def _ensure_directory(directory: str) -> bool:
     """Create a directory if its path contains no links; return whether it exists."""
     if os.path.realpath(directory) != directory:
         return False
@@ -109,7 +109,7 @@ async def copy_workdir(sandbox: Docker) -> Failure | None:
     options = ("--rm", "--user", f"{os.getuid()}:{os.getgid()}", "--workdir", "/")
     mount = ("--mount", f"type=bind,source={sandbox.places.workspace},target={target}")
     arguments = ("sh", "-c", words, sandbox.recipe.workdir, target)
-    copied = await _by_client(sandbox.program, "run", *options, *mount, sandbox.image, *arguments)
+    copied = await _run_docker(sandbox.program, "run", *options, *mount, sandbox.image, *arguments)
     if isinstance(copied, Failure):
         return Failure("workspace-failed", f"the files of the docker image cannot be copied: {copied.message}")
     return None
@@ -122,15 +122,15 @@ async def build_image(program: str, recipe: DockerImage) -> str | Failure:
     tag = ("--tag", recipe.image) if recipe.image else ()
     # docker resolves the path against the working directory, a suite against the build context
     dockerfile = ("--file", str(Path(recipe.context) / recipe.dockerfile)) if recipe.dockerfile else ()
-    built = await _by_client(program, "build", "--quiet", *tag, *dockerfile, recipe.context)
+    built = await _run_docker(program, "build", "--quiet", *tag, *dockerfile, recipe.context)
     if isinstance(built, Failure):
         return Failure("sandbox-unavailable", f"the docker image cannot be built: {built.message}")
     return recipe.image or built.rpartition("\n")[2]
 
 
-async def _by_client(*argv: str) -> str | Failure:
+async def _run_docker(*argv: str) -> str | Failure:
     """Run the docker client with the user's configuration; return its output or a Failure."""
-    env = allowed(os.environ, ("HOME", *OF_DOCKER_CLIENT))
+    env = allowed(os.environ, ("HOME", *DOCKER_CLIENT_VARIABLES))
     ended = await run_program(Command(argv=argv), stdin=b"", env=env, timeout_s=BUILD_S)
     if isinstance(ended, Failure):
         return ended

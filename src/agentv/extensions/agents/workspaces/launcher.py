@@ -25,14 +25,14 @@ GRACE_S = 5.0
 SANDBOX_PROGRAM = "bwrap"
 """Name of the processes that get no SIGTERM and no SIGINT: they exit with the program inside."""
 
-OF_DOCKER_CLIENT = ("DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY")
+DOCKER_CLIENT_VARIABLES = ("DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY")
 """Environment variables that the docker client reads."""
 
-_NOT_INSIDE = {*OF_DOCKER_CLIENT, "PATH", "PWD", "SHLVL", "OLDPWD", "_", "HOME"}
+_NOT_INSIDE = {*DOCKER_CLIENT_VARIABLES, "PATH", "PWD", "SHLVL", "OLDPWD", "_", "HOME"}
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HANDLED = (*_ENDING, signal.SIGCHLD)
 _SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
-LONGEST_S = 30.0
+GIVE_UP_S = 30.0
 """Seconds after the grace period until processes that cannot be killed are given up."""
 
 _POLL_S = 0.01
@@ -86,17 +86,17 @@ def _container(arguments: Sequence[str]) -> None:
 
 def _front(arguments: Sequence[str]) -> None:
     """Start the guard, pass signals on to it, and exit as it does."""
-    run, hidden_variable, *rest = arguments
+    parent, hidden_variable, *rest = arguments
     signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
-    if not _is_alive(int(run)):  # agentv died before the death signal was set
+    if not _is_alive(int(parent)):  # agentv died before the death signal was set
         return
     guard = os.fork()
     if not guard:
         os.setsid()
         env = {name: value for name, value in os.environ.items() if name != hidden_variable}
         os.execve(sys.executable, (*_python(), "guard", str(os.getppid()), *rest), env)  # noqa: S606  # no shell is needed
-    _let_go_of_streams()
+    _release_streams()
     while True:
         number = signal.sigwait(_HANDLED)
         if number in _ENDING:
@@ -113,8 +113,8 @@ def _guard(arguments: Sequence[str]) -> None:
     _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
     program = os.fork()
     if not program:
-        _become(argv)
-    _let_go_of_streams()
+        _exec_program(argv)
+    _release_streams()
     status = None if os.getppid() == int(front) else -1
     while status is None:
         number = signal.sigwait(_HANDLED)
@@ -145,7 +145,7 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _become(argv: Sequence[str]) -> None:
+def _exec_program(argv: Sequence[str]) -> None:
     """Replace this process with the program."""
     os.setpgid(0, 0)
     for number in (*_ENDING, signal.SIGPIPE):
@@ -169,7 +169,7 @@ def end_all(found: Callable[[], set[int]], grace_s: float = GRACE_S) -> bool:
     asked: set[int] = set()
     while alive := found():
         waited = time.monotonic() - started
-        if waited > grace_s + LONGEST_S:
+        if waited > grace_s + GIVE_UP_S:
             return False
         if waited > grace_s:
             kill_all(found)
@@ -265,7 +265,7 @@ def _reaped() -> dict[int, int]:
         found[child] = status
 
 
-def _let_go_of_streams() -> None:
+def _release_streams() -> None:
     """Redirect the standard streams to the null device, so that their pipes close when the program closes them."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):

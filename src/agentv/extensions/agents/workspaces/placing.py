@@ -31,9 +31,9 @@ def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:
         try:
             source, is_root = Path(one.source), one.path.strip("./") == ""
             if source.is_dir():
-                _copy_directory(source, Path(workspace) if is_root else _made(workspace, _names(one.path)))
+                _copy_directory(source, Path(workspace) if is_root else _ensure_directory(workspace, _names(one.path)))
             else:
-                _copy_file(source, _cleared(workspace, [source.name] if is_root else _names(one.path)))
+                _copy_file(source, _cleared_path(workspace, [source.name] if is_root else _names(one.path)))
         except OSError as error:
             return Failure("workspace-failed", f"cannot copy {one.source} into the workspace: {error.strerror}")
     return None
@@ -51,7 +51,7 @@ def write_file(workspace: str, path: str, content: bytes, mode: str) -> None:
     Raises:
         OSError: the path leads out of the workspace, or the operation fails.
     """
-    place = _cleared(workspace, _names(path))
+    place = _cleared_path(workspace, _names(path))
     if mode == LINK:
         place.symlink_to(os.fsdecode(content))
         return
@@ -65,7 +65,7 @@ def remove_file(workspace: str, path: str) -> None:
     Raises:
         OSError: the path leads out of the workspace, or the operation fails.
     """
-    place = _cleared(workspace, _names(path))
+    place = _cleared_path(workspace, _names(path))
     for folder in place.parents:
         if folder == Path(workspace):
             return
@@ -82,7 +82,7 @@ def _names(path: str) -> list[str]:
     return names
 
 
-def _made(folder: str | Path, names: Iterable[str]) -> Path:
+def _ensure_directory(folder: str | Path, names: Iterable[str]) -> Path:
     """Return a directory below another. Create it in place of files and links, and make it writable for its owner."""
     place = Path(folder)
     for name in names:
@@ -95,9 +95,9 @@ def _made(folder: str | Path, names: Iterable[str]) -> Path:
     return place
 
 
-def _cleared(folder: str | Path, names: Sequence[str]) -> Path:
+def _cleared_path(folder: str | Path, names: Sequence[str]) -> Path:
     """Return the path of a file below a directory, after removing whatever is there."""
-    place = _made(folder, names[:-1]) / names[-1]
+    place = _ensure_directory(folder, names[:-1]) / names[-1]
     if not remove_directory(str(place)):
         raise OSError(errno.EEXIST, f"{place} cannot be removed")
     return place
@@ -106,11 +106,11 @@ def _cleared(folder: str | Path, names: Sequence[str]) -> Path:
 def _copy_directory(source: Path, place: Path) -> None:
     for one in sorted(source.iterdir()):
         if one.is_symlink():
-            _cleared(place, (one.name,)).symlink_to(one.readlink())
+            _cleared_path(place, (one.name,)).symlink_to(one.readlink())
         elif one.is_dir():
-            _copy_directory(one, _made(place, (one.name,)))
+            _copy_directory(one, _ensure_directory(place, (one.name,)))
         elif one.is_file():
-            _copy_file(one, _cleared(place, (one.name,)))
+            _copy_file(one, _cleared_path(place, (one.name,)))
 
 
 def _copy_file(source: Path, place: Path) -> None:

@@ -24,7 +24,7 @@ from agentv.extensions.agents.workspaces.snapshot import TICK_S, Snapshot, take
 from agentv.model.suite.workspace import CopiedFiles, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 
-_OF_WORKSPACE = b"workspace/"
+_WORKSPACE_PREFIX = b"workspace/"
 
 MakeSandbox = Callable[[Places], ProcessGroup]
 
@@ -36,14 +36,14 @@ class PreparedWorkspace:
     Attributes:
         commit: commit of its state in the repository of baselines.
         hidden: files to copy in after the agent has ended; each patch is replaced by the files that it changes.
-        naming_itself: files of the workspace and HOME that contain the path `places.trial`, relative to it.
+        self_references: files of the workspace and HOME that contain the path `places.trial`, relative to it.
     """
 
     places: Places
     snapshot: Snapshot
     commit: str
     hidden: tuple[CopiedFiles, ...] = ()
-    naming_itself: tuple[bytes, ...] = ()
+    self_references: tuple[bytes, ...] = ()
 
     async def copy_to(self, places: Places, *, with_home: bool) -> Failure | None:
         """Copy the workspace into the directories of a trial."""
@@ -51,7 +51,7 @@ class PreparedWorkspace:
         failure = await copy_directory(own.workspace, places.workspace)
         if failure is None and with_home and await asyncio.to_thread(lambda: any(Path(own.home).iterdir())):
             failure = await copy_directory(own.home, places.home)
-        files = [one for one in self.naming_itself if with_home or one.startswith(_OF_WORKSPACE)]
+        files = [one for one in self.self_references if with_home or one.startswith(_WORKSPACE_PREFIX)]
         if failure is None and files:
             await asyncio.to_thread(relocate, files, own.trial, places.trial)
         return failure
@@ -59,7 +59,7 @@ class PreparedWorkspace:
     @property
     def copied(self) -> Snapshot:
         """The state of the files that are identical in every copy."""
-        changed = {one.removeprefix(_OF_WORKSPACE) for one in self.naming_itself}
+        changed = {one.removeprefix(_WORKSPACE_PREFIX) for one in self.self_references}
         return {path: state for path, state in self.snapshot.items() if path not in changed}
 
 
@@ -122,8 +122,8 @@ class PreparedWorkspaces:
             commit = await self._baselines.store(places.workspace, snapshot)
             if isinstance(commit, Failure):
                 return commit
-            naming = await asyncio.to_thread(files_naming, places) if spec.setup else ()
-            return PreparedWorkspace(places, snapshot, commit, hidden, naming)
+            references = await asyncio.to_thread(files_containing_path, places) if spec.setup else ()
+            return PreparedWorkspace(places, snapshot, commit, hidden, references)
         except OSError as error:
             return Failure("workspace-failed", f"cannot prepare a workspace: {error.strerror}")
 
@@ -150,14 +150,14 @@ class PreparedWorkspaces:
         return await copy_directory(spec.template.source, str(place))
 
 
-def files_naming(places: Places) -> tuple[bytes, ...]:
+def files_containing_path(places: Places) -> tuple[bytes, ...]:
     """Return the files and links of a workspace and HOME that contain `places.trial`, relative to it. Blocks."""
     wanted, found = os.fsencode(places.trial), []
     for top in (places.workspace, places.home):
         for folder, directories, files in os.walk(os.fsencode(top)):
             for name in (*directories, *files):
                 path = os.path.join(folder, name)  # noqa: PTH118  # as bytes, in a hot loop
-                if _names(path, wanted):
+                if _contains(path, wanted):
                     found.append(os.path.relpath(path, wanted))
     return tuple(found)
 
@@ -187,7 +187,7 @@ def relocate(files: Iterable[bytes], old: str, new: str) -> None:
         os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
 
 
-def _names(path: bytes, wanted: bytes) -> bool:
+def _contains(path: bytes, wanted: bytes) -> bool:
     try:
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode):

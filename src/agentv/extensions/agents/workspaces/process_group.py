@@ -21,7 +21,7 @@ PROXIES = frozenset((*_PROXIES, *map(str.upper, _PROXIES)))
 _ALLOWED = frozenset({"LANG", "LANGUAGE", "TERM", "TZ"}) | PROXIES
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-FOR_GRADERS: Mapping[str, str] = {
+GRADER_VARIABLES: Mapping[str, str] = {
     "PYTHONNOUSERSITE": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -144,7 +144,7 @@ class ProcessGroup:
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """Return the complete environment: allowed variables, variables of the suite, and the mark of the trial."""
-        graders = FOR_GRADERS if self.grading else {}
+        graders = GRADER_VARIABLES if self.grading else {}
         found = {**allowed(os.environ, named), **graders, **self.env, **env}
         if self.grading:
             found["PATH"] = without_directories(found["PATH"], (self.places.trial, self.places.workspace))

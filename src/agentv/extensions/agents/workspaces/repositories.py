@@ -29,7 +29,7 @@ _COMMIT = re.compile(r"(?!-)[^\x00-\x20\x7f:*?\[\\]*")
 _ON_GITHUB = re.compile(r"[\w.-]+/[\w.-]+")
 _KEPT = "refs/agentv/kept/"
 _WANTED = "refs/agentv/wanted"
-_ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_NO_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 class _GitError(Exception):
@@ -43,12 +43,12 @@ class Checkouts:
     Attributes:
         cache: directory of cached clones.
         env: environment of git commands, with the user's proxies and credentials.
-        room: directory for temporary repositories.
+        temporary: directory for temporary repositories.
     """
 
     cache: Path
     env: Mapping[str, str]
-    room: str
+    temporary: str
 
     def check_out(self, wanted: WorkspaceRepository, workspace: str) -> Failure | None:
         """Check out a repository into its path in a workspace.
@@ -89,8 +89,8 @@ class Checkouts:
                 (source / "info").mkdir(exist_ok=True)
                 (source / "info" / "attributes").write_text(RAW, encoding="ascii")
                 git = (f"--git-dir={source}", f"--work-tree={place}")
-                self._git(*git, "read-tree", tree, cwd=place, alone=True)
-                self._git(*git, "checkout-index", "--all", "--force", cwd=place, alone=True)
+                self._git(*git, "read-tree", tree, cwd=place, without_config=True)
+                self._git(*git, "checkout-index", "--all", "--force", cwd=place, without_config=True)
         except (_GitError, OSError) as error:
             return Failure("workspace-failed", f"cannot read {template.source} at '{ref}': {error}")
         return None
@@ -99,14 +99,16 @@ class Checkouts:
         """Copy the patched versions of the files that a patch changes into a directory, not into the workspace."""
         before = take(workspace, {})
         try:
-            self._git("apply", "--whitespace=nowarn", "--", patch, cwd=Path(workspace), alone=True)
+            self._git("apply", "--whitespace=nowarn", "--", patch, cwd=Path(workspace), without_config=True)
             after = take(workspace, before)
             for path, state in after.items():
                 if before.get(path) != state:
                     place = kept / os.fsdecode(path)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(Path(workspace, os.fsdecode(path)), place, follow_symlinks=False)
-            self._git("apply", "--whitespace=nowarn", "--reverse", "--", patch, cwd=Path(workspace), alone=True)
+            self._git(
+                "apply", "--whitespace=nowarn", "--reverse", "--", patch, cwd=Path(workspace), without_config=True
+            )
         except (_GitError, OSError) as error:
             return Failure("workspace-failed", f"the hidden files of {patch} do not fit the workspace: {error}")
         return None
@@ -114,10 +116,10 @@ class Checkouts:
     @contextmanager
     def _shared(self, repository: str) -> Iterator[Path]:
         """Yield a temporary bare clone that shares a local repository's objects, without its configuration."""
-        with TemporaryDirectory(dir=self.room) as room:
+        with TemporaryDirectory(dir=self.temporary) as temporary:
             flags = ("--quiet", "--bare", "--shared", "--template=")
-            self._git("clone", *flags, "--", repository, f"{room}/source.git", cwd=Path(room))
-            yield Path(room, "source.git")
+            self._git("clone", *flags, "--", repository, f"{temporary}/source.git", cwd=Path(temporary))
+            yield Path(temporary, "source.git")
 
     def _resolved(self, repository: Path, ref: str, ancestor: int) -> str:
         name = f"{ref}~{ancestor}^{{commit}}"
@@ -133,12 +135,12 @@ class Checkouts:
             url = f"https://github.com/{url}.git"
         clone = RepositoryClone(self.cache / _cache_name(url))
         clone.base.parent.mkdir(parents=True, exist_ok=True)
-        with clone.locked(), clone.temporary_directory() as room:
+        with clone.locked(), clone.temporary_directory() as temporary:
             source = clone.clone()
             if source is None:
-                self._git("init", "--quiet", "--bare", "--template=", "--", str(room / "git"), cwd=room)
-                clone.keep_clone(room / "git")
-                source = clone.clone() or room / "git"
+                self._git("init", "--quiet", "--bare", "--template=", "--", str(temporary / "git"), cwd=temporary)
+                clone.keep_clone(temporary / "git")
+                source = clone.clone() or temporary / "git"
             sha = self._fetched(source, url, wanted)
             self._write(source, sha, place, wanted.sparse)
 
@@ -173,16 +175,16 @@ class Checkouts:
     def _write(self, source: Path, sha: str, place: Path, sparse: tuple[str, ...]) -> None:
         """Check out a commit with its ancestors and no other history."""
         form = ("--object-format=sha256",) if len(sha) > 40 else ()
-        self._git("init", "--quiet", "--template=", *form, "--", str(place), cwd=place, alone=True)
+        self._git("init", "--quiet", "--template=", *form, "--", str(place), cwd=place, without_config=True)
         fetch = ("fetch", "--quiet", "--no-tags", "--update-shallow", "--no-write-fetch-head")
         # protocol version 2 allows fetching a commit by its hash
-        self._git("-c", "protocol.version=2", *fetch, "--", str(source), sha, cwd=place, alone=True)
+        self._git("-c", "protocol.version=2", *fetch, "--", str(source), sha, cwd=place, without_config=True)
         if sparse:
-            self._git("sparse-checkout", "set", "--cone", "--", *sparse, cwd=place, alone=True)
-        self._git("checkout", "--quiet", "--force", "--detach", sha, cwd=place, alone=True)
+            self._git("sparse-checkout", "set", "--cone", "--", *sparse, cwd=place, without_config=True)
+        self._git("checkout", "--quiet", "--force", "--detach", sha, cwd=place, without_config=True)
 
-    def _git(self, *arguments: str, cwd: Path, alone: bool = False, required: bool = True) -> Finished:
-        env = {**self.env, **_ALONE} if alone else self.env
+    def _git(self, *arguments: str, cwd: Path, without_config: bool = False, required: bool = True) -> Finished:
+        env = {**self.env, **_NO_CONFIG} if without_config else self.env
         ended = run_git(arguments, str(cwd), env, FETCH_S)
         if isinstance(ended, Failure):
             raise _GitError("git is not installed" if ended.code == "cannot-start" else ended.message)

@@ -82,7 +82,7 @@ _SILENT = (
 """JavaScript: whether an assertion of node that must fail passes, because the code under test replaced it."""
 
 
-def failing(path: str, text: str, mark: str) -> str | None:
+def with_failures(path: str, text: str, mark: str) -> str | None:
     """Return the text of a test file with a failure added at the end of each test; None for other files.
 
     Args:
@@ -119,7 +119,7 @@ def _python(text: str, mark: str) -> str | None:
         around[0].body, test.body = test.body, around
     _Compared().visit(module)
     notes = _NOTES.format(mark=mark, equal=EQUAL, left=LEFT)
-    first = next((place for place, one in enumerate(module.body) if not _comes_first(one)), len(module.body))
+    first = next((place for place, one in enumerate(module.body) if not _must_stay_first(one)), len(module.body))
     module.body[first:first] = ast.parse(notes).body
     return ast.unparse(ast.fix_missing_locations(module)) + "\n" if tests else None
 
@@ -130,22 +130,22 @@ class _Compared(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         for one in ast.walk(node.test):
             if isinstance(one, ast.Compare) and all(isinstance(operator, ast.Eq) for operator in one.ops):
-                one.left, *one.comparators = map(_noted, (one.left, *one.comparators))
+                one.left, *one.comparators = map(_wrapped, (one.left, *one.comparators))
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Attribute) and _ASSERTS.fullmatch(node.func.attr):
-            node.args = [_noted(one) for one in node.args]
+            node.args = [_wrapped(one) for one in node.args]
         return node
 
 
-def _noted(value: ast.expr) -> ast.expr:
+def _wrapped(value: ast.expr) -> ast.expr:
     if isinstance(value, ast.Constant | ast.Starred):
         return value
     return ast.Call(ast.Name("_agentv_compared", ast.Load()), [value], [])
 
 
-def _comes_first(statement: ast.stmt) -> bool:
+def _must_stay_first(statement: ast.stmt) -> bool:
     """Whether a statement must stay at the start of a module: a docstring, or an import from `__future__`."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
@@ -224,7 +224,7 @@ def _module(path: str) -> str:
 _SHADOWED = RUNNERS | sys.stdlib_module_names
 
 
-_WHOLE = re.compile(
+_TEST_CONFIG = re.compile(
     r"conftest\.py|\.?pytest\.(?:ini|toml)|\.mocharc(?:\.\w+)?|(?:jest|vitest|playwright|karma|babel)\.config\.\w+"
     r"|\.babelrc(?:\.\w+)?|phpunit\.xml(?:\.dist)?"
 )
@@ -236,8 +236,8 @@ _SECTION = re.compile(
     re.MULTILINE,
 )
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?PYTEST_\w+[ \t]*=[^\n]*\n?", re.MULTILINE)
-_OF_SECTIONS = ("pyproject.toml", "tox.ini", "setup.cfg", "entry_points.txt")
-_IN_PART: Mapping[str, re.Pattern[str]] = {**dict.fromkeys(_OF_SECTIONS, _SECTION), ".env": _VARIABLE}
+_WITH_SECTIONS = ("pyproject.toml", "tox.ini", "setup.cfg", "entry_points.txt")
+_MIXED: Mapping[str, re.Pattern[str]] = {**dict.fromkeys(_WITH_SECTIONS, _SECTION), ".env": _VARIABLE}
 """Name of a file that configures more than tests → pattern of its parts about tests."""
 
 _WORD = re.compile(r"(?=([\w-]+\.\w+))?(\w+)")
@@ -272,10 +272,10 @@ def changed_test_config(
         if place.as_posix() in copied:
             continue
         on_the_way = str(place.parent) in directories
-        configures = place.name in _IN_PART or place.name == _PACKAGE or _WHOLE.fullmatch(place.name) is not None
+        configures = place.name in _MIXED or place.name == _PACKAGE or _TEST_CONFIG.fullmatch(place.name) is not None
         if (
             _LOADED_BY_PYTHON.fullmatch(shown)
-            or _takes_place(place, directories, names, before)
+            or _shadows_module(place, directories, names, before)
             or (path not in before and _is_module(place) and _without_suffix(place) in directories)
             or (_is_used(place, words) and not test_directories.isdisjoint(map(str, place.parents)))
             or (on_the_way and (configures or _makes_package(place, path, before)))
@@ -283,7 +283,7 @@ def changed_test_config(
             yield path
 
 
-def _takes_place(place: PurePosixPath, directories: set[str], names: Collection[str], before: Snapshot) -> bool:
+def _shadows_module(place: PurePosixPath, directories: set[str], names: Collection[str], before: Snapshot) -> bool:
     """Whether a file belongs to a new top-level module that Python would import for one of the names."""
     for number, part in enumerate(place.parts):
         if part.partition(".")[0] in names and (number < len(place.parts) - 1 or _is_module(place)):
@@ -321,28 +321,28 @@ def is_checked_bytecode(path: bytes, head: bytes) -> bool:
     return path.endswith(b".pyc") and head[4:8] != b"\1\0\0\0"
 
 
-def is_in_part(path: bytes) -> bool:
+def is_mixed_config(path: bytes) -> bool:
     """Whether a file configures tests among other things."""
     name = PurePosixPath(shown_path(path)).name
-    return name in _IN_PART or name == _PACKAGE
+    return name in _MIXED or name == _PACKAGE
 
 
-def parts(path: bytes, text: str) -> list[str]:
-    """Return the parts about tests of a file for which `is_in_part` holds."""
+def parts_about_tests(path: bytes, text: str) -> list[str]:
+    """Return the parts about tests of a file for which `is_mixed_config` holds."""
     name = PurePosixPath(shown_path(path)).name
     if name == _PACKAGE:
         document = _document(text)
         scripts = _scripts(document)
         kept = [*map(document.get, _PACKAGE_KEYS), *map(scripts.get, _PACKAGE_SCRIPTS)]
         return [json.dumps(kept)]
-    return [one.strip() for one in _IN_PART[name].findall(text)]
+    return [one.strip() for one in _MIXED[name].findall(text)]
 
 
-def with_parts_of(path: bytes, text: str, earlier: str) -> str:
+def with_parts_about_tests(path: bytes, text: str, earlier: str) -> str:
     """Return a text with its parts about tests replaced by those of an earlier text."""
     name = PurePosixPath(shown_path(path)).name
     if name != _PACKAGE:
-        pattern = _IN_PART[name]
+        pattern = _MIXED[name]
         kept = (pattern.sub("", text), *pattern.findall(earlier))
         return "".join(f"{one.rstrip()}\n" for one in kept if one.strip())
     document, before = _document(text), _document(earlier)

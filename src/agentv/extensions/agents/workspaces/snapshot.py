@@ -94,7 +94,7 @@ def content(directory: str, path: bytes, limit: int = TEXT_LIMIT) -> bytes:
         raise OSError(errno.ELOOP, "it is behind a link")
     if place.is_symlink():
         return os.readlink(os.fsencode(place))  # noqa: PTH115  # as bytes
-    with _opened(os.fsencode(place)) as file:
+    with _open_regular(os.fsencode(place)) as file:
         return file.read(limit)
 
 
@@ -110,13 +110,13 @@ def _walk(folder: bytes, prefix: bytes, depth: int) -> Iterator[tuple[bytes, os.
             yield from _walk(entry.path, path + b"/", depth + 1)
 
 
-def _is_accessible(path: bytes, also: int = 0) -> bool:
+def _is_accessible(path: bytes, mode: int = 0) -> bool:
     """Whether a file or directory can be read, after giving its owner permission if necessary."""
-    if not os.access(path, os.R_OK | also):
+    if not os.access(path, os.R_OK | mode):
         with suppress(OSError):
             place = Path(os.fsdecode(path))
-            place.chmod(place.stat().st_mode | (stat.S_IRWXU if also else stat.S_IRUSR))
-    return os.access(path, os.R_OK | also)
+            place.chmod(place.stat().st_mode | (stat.S_IRWXU if mode else stat.S_IRUSR))
+    return os.access(path, os.R_OK | mode)
 
 
 def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) -> FileState:
@@ -136,7 +136,7 @@ def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) 
         return _special(_KINDS.get(stat.S_IFMT(found.st_mode), what), signature)
     digest = hashlib.sha256()
     size, begin = 0, b""
-    with _opened(entry.path) as file:
+    with _open_regular(entry.path) as file:
         while chunk := file.read(_CHUNK):
             begin = begin or chunk[:BINARY_WITHIN]
             digest.update(chunk)
@@ -149,7 +149,7 @@ def _special(what: str, signature: _Signature) -> FileState:
     return FileState(REGULAR, 0, digest, binary=True, signature=signature, special=what)
 
 
-def _opened(path: bytes) -> IO[bytes]:
+def _open_regular(path: bytes) -> IO[bytes]:
     """Open a regular file for reading. Other files are an error, since opening a pipe would block."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file")

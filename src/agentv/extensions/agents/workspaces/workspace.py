@@ -27,7 +27,7 @@ from agentv.extensions.agents.workspaces.baseline import (
 )
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
 from agentv.extensions.agents.workspaces.copies import digest_of, disarm, remove_secrets
-from agentv.extensions.agents.workspaces.directories import grading
+from agentv.extensions.agents.workspaces.directories import grader_places
 from agentv.extensions.agents.workspaces.launcher import GRACE_S
 from agentv.extensions.agents.workspaces.placing import (
     copy_directory,
@@ -41,13 +41,13 @@ from agentv.extensions.agents.workspaces.process_group import SAFE_PATH, Process
 from agentv.extensions.agents.workspaces.runner_config import (
     CHEATS,
     changed_test_config,
-    failing,
     failing_names,
     is_checked_bytecode,
-    is_in_part,
-    parts,
+    is_mixed_config,
+    parts_about_tests,
     plants_modules,
-    with_parts_of,
+    with_failures,
+    with_parts_about_tests,
 )
 from agentv.extensions.agents.workspaces.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
 from agentv.model.redaction import Redactor
@@ -90,7 +90,7 @@ class LocalWorkspace:
     _plants_modules: bool = False
     _graded: bool = False
     _test_config: tuple[bytes, ...] = ()
-    _before: Path | None = None
+    _saved: Path | None = None
 
     @property
     def path(self) -> str:
@@ -107,7 +107,7 @@ class LocalWorkspace:
         if not await asyncio.to_thread(self.sandbox.end, GRACE_S):
             return Failure("workspace-failed", "processes of the agent could not be ended, even by SIGKILL")
         try:
-            now = await asyncio.to_thread(self._final)
+            now = await asyncio.to_thread(self._final_state)
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be read: {error.strerror}")
         changes = await self._changes(now)
@@ -134,15 +134,15 @@ class LocalWorkspace:
             head = await asyncio.to_thread(self.read, os.fsdecode(path), 8)
             if is_checked_bytecode(path, head or b""):
                 continue
-            if is_in_part(path):
-                earlier = await self._earlier(path)
+            if is_mixed_config(path):
+                earlier = await self._baseline_text(path)
                 text = (await asyncio.to_thread(self.read, os.fsdecode(path)) if path in now else None) or b""
-                if parts(path, earlier) == parts(path, text.decode(errors="replace")):
+                if parts_about_tests(path, earlier) == parts_about_tests(path, text.decode(errors="replace")):
                     continue
             found.append(path)
         return tuple(found)
 
-    async def _earlier(self, path: bytes) -> str:
+    async def _baseline_text(self, path: bytes) -> str:
         """Return the text of a file at the baseline, or an empty string if it did not exist."""
         there = path in self.baseline
         return await self.baselines.text(self.commit, path) if there else ""
@@ -154,20 +154,20 @@ class LocalWorkspace:
             shown = shown_path(path)
             if any(matches(glob, shown) for glob in allowed):
                 continue
-            earlier, name = await self._earlier(path), os.fsdecode(path)
+            earlier, name = await self._baseline_text(path), os.fsdecode(path)
             try:
                 await asyncio.to_thread(self._restore, path, name, earlier)
             except OSError as error:
                 return Failure("workspace-failed", f"cannot restore {shown} before its tests run: {error.strerror}")
             restored.append(shown)
-        return await self._remember() or tuple(restored)
+        return await self._save_for_failing_tests() or tuple(restored)
 
     def _restore(self, path: bytes, name: str, earlier: str) -> None:
         state, place = self.baseline.get(path), Path(self.path, name)
         mode = REGULAR if state is None else state.mode
-        if is_in_part(path) and place.is_file() and not place.is_symlink():
+        if is_mixed_config(path) and place.is_file() and not place.is_symlink():
             text = content(self.path, path).decode(errors="replace")
-            write_file(self.path, name, with_parts_of(path, text, earlier).encode(), mode)
+            write_file(self.path, name, with_parts_about_tests(path, text, earlier).encode(), mode)
         elif state is None:
             remove_file(self.path, name)
         else:
@@ -180,23 +180,23 @@ class LocalWorkspace:
 
         What it writes is discarded, so that the workspace stays as the first run left it.
         """
-        if self._before is None:
+        if self._saved is None:
             return None
         now, mark = Path(self.sandbox.places.trial, "after"), f".agentv-{token_hex(8)}"
         try:
             await asyncio.to_thread(Path(self.path).rename, now)
-            await asyncio.to_thread(self._before.rename, self.path)
+            await asyncio.to_thread(self._saved.rename, self.path)
             try:
                 for path in reports:
                     await asyncio.to_thread(remove_file, self.path, path)
                 names = await asyncio.to_thread(_place_failing, self.path, self._hidden, mark)
                 ended = await self.run(command, replaces_hidden=False)
-                noted = await asyncio.to_thread(_noted, self.path, self._hidden, mark, command.cwd)
+                noted = await asyncio.to_thread(_created_marks, self.path, self._hidden, mark, command.cwd)
                 written = [await asyncio.to_thread(self.read, path, REPORT_LIMIT) for path in reports]
             finally:
                 await asyncio.to_thread(remove_directory, self.path)
                 await asyncio.to_thread(now.rename, self.path)
-                self._before = None
+                self._saved = None
         except OSError as error:
             return Failure("workspace-failed", f"cannot write tests that must fail: {error.strerror}")
         if isinstance(ended, Failure):
@@ -205,13 +205,13 @@ class LocalWorkspace:
         cheated = next((said for suffix, said in CHEATS.items() if suffix in noted), "")
         return FailingTests(ended, names, loaded="" in noted, report=report, cheated=cheated)
 
-    async def _remember(self) -> Failure | None:
+    async def _save_for_failing_tests(self) -> Failure | None:
         """Copy the workspace for `run_failing_tests`, if any hidden test can be made to fail."""
-        before, self._before = Path(self.sandbox.places.trial, "before"), None
+        before, self._saved = Path(self.sandbox.places.trial, "before"), None
         await asyncio.to_thread(remove_directory, str(before))
-        if not any(failing(path, _text(source), "") for path, source in self._hidden.items()):
+        if not any(with_failures(path, _text(source), "") for path, source in self._hidden.items()):
             return None
-        self._before = before
+        self._saved = before
         await asyncio.to_thread(before.mkdir)
         return await copy_directory(self.path, str(before))
 
@@ -238,7 +238,7 @@ class LocalWorkspace:
                 return failure
         self._graded = True
         try:
-            places = await asyncio.to_thread(grading, self.sandbox.places)
+            places = await asyncio.to_thread(grader_places, self.sandbox.places)
         except OSError as error:
             return Failure("workspace-failed", f"cannot run a command in the workspace: {error.strerror}")
         planted = SAFE_PATH if self._plants_modules else {}
@@ -250,7 +250,7 @@ class LocalWorkspace:
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
         """Return a copy of the final workspace with its own HOME, in the agent's sandbox, on the host's network."""
         try:
-            places = await asyncio.to_thread(grading, self.sandbox.places)
+            places = await asyncio.to_thread(grader_places, self.sandbox.places)
             before = await asyncio.to_thread(take, self.path, self.baseline)
             place = await asyncio.to_thread(mkdtemp, prefix="work-", dir=Path(places.home).parent)
             failure = await copy_directory(self.path, place)
@@ -282,13 +282,13 @@ class LocalWorkspace:
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the `after_each` hooks and remove the workspace; return its path if it is kept."""
         failure = await run_hooks(self.spec.hooks.after_each, self.sandbox, self.path, self.env)
-        return failure or await asyncio.to_thread(self._leave, keep)
+        return failure or await asyncio.to_thread(self._remove, keep)
 
     async def discard(self) -> None:
         """Remove the workspace without running hooks."""
-        await asyncio.to_thread(self._leave, False)
+        await asyncio.to_thread(self._remove, False)
 
-    def _final(self) -> Snapshot:
+    def _final_state(self) -> Snapshot:
         """Return the current state of the workspace. Recreate it, empty, if it was deleted or replaced."""
         place = Path(self.path)
         if place.is_symlink() or not place.is_dir():
@@ -309,7 +309,7 @@ class LocalWorkspace:
         changes = await self.baselines.changes(self.commit, final, now)
         return changes if isinstance(changes, Failure) else replace(changes, protected=protected)
 
-    def _leave(self, keep: bool) -> str | Failure | None:
+    def _remove(self, keep: bool) -> str | Failure | None:
         """Remove the directories of the trial. With `keep`, keep the workspace and return its path."""
         self.sandbox.end(0.0)
         kept = (self.spec.existing or self._keep()) if keep else None
@@ -343,14 +343,14 @@ def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozense
     """Replace the hidden tests with failing ones; return the names of the Python tests."""
     names: set[str] = set()
     for path, source in hidden.items():
-        changed = failing(path, text := _text(source), mark)
+        changed = with_failures(path, text := _text(source), mark)
         if changed is not None:
             write_file(root, path, changed.encode(), "100644")
             names |= {f"{Path(path).stem}::{name}" for name in failing_names(text)}
     return frozenset(names)
 
 
-def _noted(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
+def _created_marks(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
     """Return the suffixes of the marks that failing tests created: "" if they were loaded, others for cheats."""
     folders = {cwd, *(str(Path(path).parent) for path in hidden)}
     marks = {suffix: f"{mark}{suffix}" for suffix in ("", *CHEATS)}

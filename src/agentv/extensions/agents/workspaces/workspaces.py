@@ -15,7 +15,7 @@ from agentv.extensions.agents.workspaces.baseline import Baselines
 from agentv.extensions.agents.workspaces.bubblewrap import Bubblewrap
 from agentv.extensions.agents.workspaces.choice import capabilities, chosen_sandbox
 from agentv.extensions.agents.workspaces.commands import run_hooks
-from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
+from agentv.extensions.agents.workspaces.directories import RunDirectory, remove_dead_runs
 from agentv.extensions.agents.workspaces.docker import Docker, build_image
 from agentv.extensions.agents.workspaces.placing import place_files, remove_directory
 from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
@@ -51,7 +51,7 @@ class LocalWorkspaces:
                 if self._run is None:
 
                     def start() -> RunDirectory:
-                        sweep(self._settings.place)
+                        remove_dead_runs(self._settings.place)
                         capabilities()
                         return RunDirectory(self._settings.place)
 
@@ -76,8 +76,8 @@ class _Run:
         checkouts = Checkouts(cache, dict(os.environ), str(directory.path))
         self._prepared = PreparedWorkspaces(directory, self._baselines, checkouts)
         self._images: dict[str, asyncio.Task[str | Failure]] = {}
-        self._begun: dict[str, asyncio.Task[Failure | None]] = {}
-        self._ends: list[Callable[[], Awaitable[Failure | None]]] = []
+        self._before_all: dict[str, asyncio.Task[Failure | None]] = {}
+        self._after_all: list[Callable[[], Awaitable[Failure | None]]] = []
 
     async def open(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
@@ -101,8 +101,8 @@ class _Run:
         sandbox = await self._sandbox(spec, places, {**env, **spec.env, **own})
         if isinstance(sandbox, Failure):
             return sandbox
-        begun = await self._begin(spec, sandbox, env)
-        prepared = begun or await self._copied(spec, variant, env, sandbox)
+        failed = await self._run_before_all(spec, sandbox, env)
+        prepared = failed or await self._copy_prepared(spec, variant, env, sandbox)
         if isinstance(prepared, Failure):
             return prepared
         overlays = variant.overlays if variant is not None else ()
@@ -128,7 +128,7 @@ class _Run:
     async def close(self) -> tuple[Failure, ...]:
         """Run the `after_all` hooks and remove all directories; return the failures."""
         await self._prepared.close()
-        failures = [await end() for end in self._ends]
+        failures = [await end() for end in self._after_all]
         await asyncio.to_thread(end_processes, str(self._directory.path))
         await asyncio.to_thread(self._directory.remove)
         return tuple(one for one in failures if one is not None)
@@ -173,20 +173,22 @@ class _Run:
             )
         return ProcessGroup(places, env)
 
-    async def _begin(self, spec: WorkspaceSpec, sandbox: ProcessGroup, env: Mapping[str, str]) -> Failure | None:
+    async def _run_before_all(
+        self, spec: WorkspaceSpec, sandbox: ProcessGroup, env: Mapping[str, str]
+    ) -> Failure | None:
         """Run the `before_all` hooks, once for all trials with the same hooks and environment."""
         hooks = spec.hooks
         if not hooks.before_all and not hooks.after_all:
             return None
         key = repr((hooks, sorted(env.items())))
-        if key not in self._begun:
+        if key not in self._before_all:
             directory = str(self._directory.path)
-            self._ends.append(lambda: run_hooks(hooks.after_all, sandbox, directory, env))
+            self._after_all.append(lambda: run_hooks(hooks.after_all, sandbox, directory, env))
             begin = run_hooks(hooks.before_all, sandbox, directory, env)
-            self._begun[key] = asyncio.ensure_future(begin)
-        return await asyncio.shield(self._begun[key])
+            self._before_all[key] = asyncio.ensure_future(begin)
+        return await asyncio.shield(self._before_all[key])
 
-    async def _copied(
+    async def _copy_prepared(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ProcessGroup
     ) -> PreparedWorkspace | Failure | None:
         """Copy the prepared workspace into the directories of a trial; return it, or None for a user's directory."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
+from agentv.extensions.agents.workspaces.directories import RunDirectory, remove_dead_runs
 from agentv.extensions.agents.workspaces.process_group import MARK, processes_of
 from doubles.opened_workspaces import SANDBOXES, command_lines
 
@@ -62,7 +62,7 @@ def test_the_next_start_removes_what_killed_runs_left(tmp_path: Path, sandbox: s
     for number in range(2):
         killed(place, template, sandbox, mark, 0.3 * number)
     own = RunDirectory(str(place))
-    sweep(str(place))
+    remove_dead_runs(str(place))
     assert [one.name for one in place.iterdir()] == [own.path.name]
     assert f"sleep {mark}" not in command_lines()
     assert own.remove()
@@ -80,7 +80,7 @@ def test_only_what_dead_runs_left_is_removed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (tmp_path / f"{name}y").symlink_to(outside)
-    sweep(str(tmp_path))
+    remove_dead_runs(str(tmp_path))
     left = {one.name for one in tmp_path.iterdir()}
     assert left == {own.path.name, other_namespace, "agentv-x", f"agentv-{dead.pid}-notes", "outside", f"{name}y"}
 
@@ -95,7 +95,7 @@ def test_processes_of_a_dead_run_end_with_its_directory(tmp_path: Path) -> None:
     other = subprocess.Popen(("sleep", "1000"), env={**os.environ, MARK: f"{left}-other/trials/0001"})
     try:
         assert processes_of(str(left)) == {sleeper.pid}
-        sweep(str(tmp_path))
+        remove_dead_runs(str(tmp_path))
         assert sleeper.wait(timeout=10) < 0
         assert other.poll() is None
         assert not left.exists()
