@@ -50,7 +50,7 @@ def test_a_workspace_without_a_secret_stays_as_it_is(secretive):
 
 
 def test_a_large_file_is_removed_where_a_secret_is_in_it(secretive, monkeypatch):
-    monkeypatch.setattr(module, "_REWRITTEN", 1_000)
+    monkeypatch.setattr(module, "_REWRITE_LIMIT", 1_000)
     filler = "x" * 990
     trial = secretive.trial(
         f'printf "{filler}${{SHOP_API_KEY}}{filler}" > large; printf "{filler * 3}" > fine', keep=True
