@@ -7,18 +7,16 @@ trial's assertions, by position, since both sides have them.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.code.fingerprints import files_behind
+from agentv.authoring.code.fingerprints import digest_of, files_behind
 from agentv.engine.plan import Plan
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import Rate, Suite, TargetSpec
@@ -271,15 +269,6 @@ def compare_files(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str,
     missing = tuple(path for path, digest in here.items() if digest is None)
     other = tuple(path for path, digest in here.items() if digest not in (None, files[path]))
     return missing, other
-
-
-def digest_of(path: str) -> str | None:
-    """Return the sha256 of a file, or None if it cannot be read."""
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
 
 
 def _files_of_targets(*specs: TargetSpec | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
@@ -137,11 +137,11 @@ def figures_of(trials: Iterable[TracedTrial]) -> RunFigures:
 def _measured(trial: TracedTrial) -> Iterator[tuple[str, float]]:
     row, trace = trial.row, trial.trace
     for name in ("score", "duration_ms", "cost_usd"):
-        if _is_number(row.get(name)):
-            yield name, float(row[name])
+        if _is_number(value := row.get(name)):
+            yield name, float(value)
     usage = row.get("token_usage")
     total = usage.get("total") if isinstance(usage, dict) else None
-    if isinstance(total, int | float) and not isinstance(total, bool):
+    if _is_number(total):
         yield "tokens", float(total)
     if isinstance(trace, Failure) or trace.source == "row":
         return
@@ -155,7 +155,7 @@ def _measured(trial: TracedTrial) -> Iterator[tuple[str, float]]:
         yield "cost_usd", summary.cost_usd
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

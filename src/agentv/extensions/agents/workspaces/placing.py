@@ -16,13 +16,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from agentv.extensions.agents.workspaces.snapshot import EXECUTABLE, LINK
 from agentv.model.suite.workspace import CopiedFiles
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
 from agentv.user_code.processes import run_program
-
-EXECUTABLE, LINK = "100755", "120000"
 
 
 def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:

@@ -345,7 +345,7 @@ def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozense
     for path, source in hidden.items():
         changed = with_failures(path, text := _text(source), mark)
         if changed is not None:
-            write_file(root, path, changed.encode(), "100644")
+            write_file(root, path, changed.encode(), REGULAR)
             names |= {f"{Path(path).stem}::{name}" for name in failing_names(text)}
     return frozenset(names)
 
