@@ -48,7 +48,7 @@ MOST_DIFFERENCES = 5
 
 
 def first_differences(expected: Json, found: Json, *, subset: bool) -> tuple[str, ...]:
-    """The first differences between two values."""
+    """Return the first few differences between two values."""
     return tuple(islice(differences(expected, found, subset=subset), MOST_DIFFERENCES))
 
 

@@ -273,7 +273,7 @@ class FinishReason(DeclaredAssertion):
             yield Issue(("value",), "the reason is empty", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare with the reason that the provider reports; terms of different providers are equivalent."""
+        """Compare with the reason that the provider reports, both translated to canonical terms."""
         found = context.finish_reason
         if found is None:
             return _no_data("finish reason")

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.assertions.judged.rubric import grade_of_verdict, is_criteria, prompt_issues, unjudged
-from agentv.assertions.user_code.script_and_python import read_verdict, script_payload
+from agentv.assertions.user_code.script_and_python import aggregator_grade, script_payload
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches, spent_on
 from agentv.model.run.rubric import Rubric
@@ -223,7 +222,7 @@ class CodeAggregator(DeclaredAssertion):
         ended = await run_program(self.command, stdin=stdin, env=env, timeout_s=math.inf)
         if isinstance(ended, Failure):
             return Grade.errored(ended.code, ended.message)
-        return read_verdict(ended, context.threshold)
+        return aggregator_grade(ended, context.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +348,7 @@ class Aggregator(Declared):
     def entry(self) -> AssertionEntry | None:
         """Entry whose code or judge aggregates the grades; None if they are only counted."""
         if self.type == "code" and self.command is not None:
-            command = self.command if self.cwd is None else structs.replace(self.command, cwd=self.cwd)
+            command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
             return _entry(CodeAggregator(command, self.config, self.fingerprint), self.timeout_s)
         if self.type == "llm":
             return _entry(JudgeAggregator(self.prompt, self.judge), self.timeout_s)
@@ -358,16 +357,14 @@ class Aggregator(Declared):
     def with_weight(self, entry: AssertionEntry) -> AssertionEntry:
         """Return an assertion of the set with the weight that the aggregator gives it."""
         weight = (self.weights or {}).get(entry.name)
-        return (
-            entry if weight is None else structs.replace(entry, settings=structs.replace(entry.settings, weight=weight))
-        )
+        return entry if weight is None else replace(entry, settings=replace(entry.settings, weight=weight))
 
     def count(self, scores: Sequence[Score], threshold: float) -> tuple[Combined, Check | None]:
         """Return the verdict by weighing or counting the grades, and its check, which is None if they are weighed.
 
         Assertions of weight 0 are not counted. If a required assertion fails, the verdict is a fail.
         """
-        weighed = [structs.replace(score, entry=self.with_weight(score.entry)) for score in scores]
+        weighed = [replace(score, entry=self.with_weight(score.entry)) for score in scores]
         whole = combined(weighed, threshold)
         counted = [score for score in weighed if score.entry.settings.weight]
         if whole.error is not None or self.type not in _COUNTING or not counted:

@@ -5,7 +5,7 @@ import pytest
 from agentv.assertions.measured import Latency
 from agentv.assertions.structure import Aggregator, AssertSet, results_of
 from agentv.assertions.text.matching import Contains
-from agentv.assertions.user_code.script_and_python import read_verdict
+from agentv.assertions.user_code.script_and_python import aggregator_grade
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score
 from agentv.registry.fields import Command, Document
@@ -145,7 +145,7 @@ def test_a_judge_prompt_may_use_either_name_of_the_grades(name):
 
 def said(value, status=0, stderr=b""):
     printed = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return read_verdict(Finished(status=status, stdout=printed, stderr=stderr), 0.8)
+    return aggregator_grade(Finished(status=status, stdout=printed, stderr=stderr), 0.8)
 
 
 @pytest.mark.parametrize(

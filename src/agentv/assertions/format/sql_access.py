@@ -152,7 +152,7 @@ def _used_columns(statement: exp.Expr, resolver: Resolver) -> Iterator[tuple[str
 
 
 def _listed_columns(statement: exp.Expr) -> Iterator[tuple[str, str, str]]:
-    """Yield the same for columns in the list of an INSERT or CREATE, and for columns that an ALTER adds."""
+    """Yield (how it is used, table or "", column) for columns that an INSERT or CREATE lists or an ALTER adds."""
     for schema in statement.find_all(exp.Schema):
         for one in schema.expressions:
             if isinstance(one, exp.Identifier | exp.ColumnDef):

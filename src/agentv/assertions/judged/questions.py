@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.assertions.evidence import excerpt, quoted, with_quotations
@@ -99,7 +98,7 @@ class Judged(DeclaredAssertion):
 
     def build_rubric(self, **question: object) -> Rubric:
         """Return a rubric with this type's mode and this entry's prompt."""
-        return structs.replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)
+        return replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,8 @@ class CategoryScores:
     @property
     def by_category(self) -> tuple[tuple[str, float], ...]:
         """(letter, score) of each category."""
-        worth = (self.subset, self.superset, self.equal, self.disagree, self.differ)
-        return tuple(zip("ABCDE", worth, strict=True))
+        scores = (self.subset, self.superset, self.equal, self.disagree, self.differ)
+        return tuple(zip("ABCDE", scores, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +137,9 @@ class Factuality(Judged):
     def validate(self) -> Iterator[Issue]:
         """Report scores with which all categories pass or fail, and prompts that cannot work."""
         yield from Judged.validate(self)
-        worth = [score for _, score in self._score_by_category]
-        if all(worth) or not any(worth):
-            every = "passes" if all(worth) else "fails"
+        scores = [score for _, score in self._score_by_category]
+        if all(scores) or not any(scores):
+            every = "passes" if all(scores) else "fails"
             yield Issue(("scores",), f"every category {every}, so this checks nothing", hint="a category fails at 0")
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
@@ -217,7 +216,7 @@ class Proportion(Judged):
     def graded(self, verdict: Verdict) -> Grade:
         """Return the grade of a verdict, which passes if its score reaches the threshold."""
         grade = grade_of_verdict(verdict, reaches(verdict.score, self.threshold), verdict.checks)
-        return structs.replace(grade, has_own_threshold=True, needs=self.threshold)
+        return replace(grade, has_own_threshold=True, needs=self.threshold)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
         """Return the context with the question in place of the input, if an option or a variable sets it."""

@@ -19,10 +19,10 @@ from agentv.assertions.judged.rubric_items import (
     RubricEntry,
     item_issues,
     items_of,
+    label_text,
     scale_issues,
     scale_of,
     threshold_of,
-    words_of,
 )
 from agentv.assertions.services_for_workers import ADAPTERS, services_of
 from agentv.matching.spelling import nearest
@@ -227,7 +227,7 @@ class LlmRubric(DeclaredAssertion):
         """The rubric's first words."""
         if isinstance(self.value, tuple):
             more = f" (+{len(self.value) - 1})" if len(self.value) > 1 else ""
-            return _brief(words_of(self.value[0])) + more if self.value else ""
+            return _brief(label_text(self.value[0])) + more if self.value else ""
         if self.value is not None:
             return _brief(self.value)
         if isinstance(self.prompt, PromptCode):

@@ -115,7 +115,7 @@ def _id_issues(entry: RubricEntry) -> Iterator[Issue]:
         yield Issue(("id",), message, hint="remove brackets and line breaks")
 
 
-def words_of(entry: RubricEntry | str) -> str:
+def label_text(entry: RubricEntry | str) -> str:
     """Return the text that stands for an item in a label."""
     return entry if isinstance(entry, str) else entry.outcome or entry.id or "score ranges"
 

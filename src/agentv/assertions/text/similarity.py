@@ -84,7 +84,7 @@ class RougeN(_Similar):
     n: Annotated[int, Between(1, 9), Doc("n-gram length: 1 is ROUGE-1, 2 is ROUGE-2")] = 1
 
     def validate(self) -> Iterable[Issue]:
-        """Report a missing library, else the problems of every such type."""
+        """Report a missing library, else what all such types report."""
         missing = missing_extra("rouge_score", "metrics", "computing ROUGE")
         return [missing] if missing is not None else _Similar.validate(self)
 
@@ -109,7 +109,7 @@ class Bleu(_Similar):
     ] = "13a"
 
     def validate(self) -> Iterable[Issue]:
-        """Report a missing library, else the problems of every such type."""
+        """Report a missing library, else what all such types report."""
         missing = missing_extra("sacrebleu", "metrics", "computing BLEU")
         return [missing] if missing is not None else _Similar.validate(self)
 

@@ -147,7 +147,7 @@ def _verdict_of_fields(fields: Mapping[Any, object]) -> ReturnedVerdict:
 
 
 _ROUNDING = 1e-6
-"""How far outside of 0 to 1 a score may be without a note, because it was computed in single precision."""
+"""Rounding error of single precision: a score this far outside of 0 to 1 is clamped without a note."""
 
 
 def _note(given: object, score: float) -> str | None:
@@ -246,7 +246,7 @@ def _details(value: object, name: str) -> JsonObject:
 def _json(value: object, name: str) -> Json:
     value = _native(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # as most languages other than Python write it in JSON
+        return None  # JSON has no NaN or infinity; most languages write null
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):

@@ -62,7 +62,7 @@ class _UnclearError(Exception):
     """The output is too long to tell which object in it is the verdict."""
 
 
-def read_output(ended: Finished) -> Grade:
+def script_grade(ended: Finished) -> Grade:
     """Return the grade of a script: from its JSON object, else from its exit status.
 
     A script that crashes gives no verdict, even if it printed one: the grade is errored with `script-failed`. It is
@@ -75,7 +75,7 @@ def read_output(ended: Finished) -> Grade:
         return Grade.errored(BAD_RESULT, "script printed too much before its verdict; print less")
 
 
-def read_verdict(ended: Finished, threshold: float) -> Grade:
+def aggregator_grade(ended: Finished, threshold: float) -> Grade:
     """Return the grade of an aggregator's command, which prints an object with a `score` or a verdict.
 
     AgentV's `verdict`, pass or fail, means the same as `pass`. Without either, the score must reach the threshold. The
@@ -86,7 +86,7 @@ def read_verdict(ended: Finished, threshold: float) -> Grade:
     except _UnclearError:
         found, problem = None, None
     if ended.status != 0 or problem is not None or found is None or "verdict" not in found:
-        grade = read_output(ended)
+        grade = script_grade(ended)
     else:
         grade = grade_of(_with_pass(found), "aggregator")
     if grade.error is not None:
@@ -275,7 +275,7 @@ class Script(DeclaredAssertion):
 async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
     # no timeout here: the caller cancels the entry at its time limit, which ends the command
     ended = await run_program(command, stdin=stdin, env=with_sdk(env), timeout_s=math.inf)
-    return Grade.errored(ended.code, ended.message) if isinstance(ended, Failure) else read_output(ended)
+    return Grade.errored(ended.code, ended.message) if isinstance(ended, Failure) else script_grade(ended)
 
 
 @dataclass(frozen=True, slots=True)
