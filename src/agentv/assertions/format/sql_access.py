@@ -1,4 +1,4 @@
-"""Check of the tables and columns that a SQL statement uses against the allowed ones.
+"""Check the tables and columns that a SQL statement uses against the allowed ones.
 
 A name that cannot be traced back to something allowed is denied.
 """
@@ -199,7 +199,7 @@ class _Scope:
 class Resolver:
     """Resolves the names in one statement. Results are cached, so that every part of it is examined once.
 
-    Resolver are compared by the dialect's rules: `Users` and `users` are the same table in SQLite but not in MySQL.
+    Names are compared by the dialect's rules: `Users` and `users` are the same table in SQLite but not in MySQL.
 
     Args:
         dialect: sqlglot's name of the dialect.

@@ -116,7 +116,7 @@ def _id_issues(entry: RubricEntry) -> Iterator[Issue]:
 
 
 def label_text(entry: RubricEntry | str) -> str:
-    """Return the text that stands for an item in a label."""
+    """Return the text of an item in a label."""
     return entry if isinstance(entry, str) else entry.outcome or entry.id or "score ranges"
 
 

@@ -18,7 +18,7 @@ from agentv.model.values.response import is_cut, spoken
 from agentv.registry.fields import DeclaredAssertion, Doc
 
 LONGEST = 20_000
-"""Maximum length of an answer, in characters. One word was asked for, and reasoning before it needs no more."""
+"""Maximum length of an answer, in characters. The answer is one word, and reasoning before it needs no more."""
 
 _WORD = re.compile(r"(?<![\w-])(?:yes|no)(?![\w-])")
 _VERDICT = re.compile(

@@ -141,7 +141,7 @@ class Gleu(_Similar):
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, normalized to NFC, without punctuation.
 
-    In scripts that are written without spaces (Chinese, Japanese, Thai and the like) every character is a word.
+    In scripts that are written without spaces, such as Chinese, Japanese and Thai, every character is a word.
     """
     return [one.lower() for one in _word().findall(normalize("NFC", text))]
 

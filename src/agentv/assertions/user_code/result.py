@@ -311,7 +311,7 @@ def at_threshold(grade: Grade, threshold: float | None, subject: str) -> Grade:
     Args:
         grade: the grade for the code's return value.
         threshold: None leaves the grade unchanged.
-        subject: text of the check that stands for the verdict itself.
+        subject: text of the check that represents the verdict itself.
     """
     if threshold is None or grade.error is not None or grade.has_own_threshold:
         return grade
