@@ -238,10 +238,10 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         "assert": node_of(entries, at) if entries else None,
         "metadata": mapping(sample.metadata, at) if sample.metadata else None,
     }
-    return sendable(mapping(pairs, at), findings)
+    return escaped_case(mapping(pairs, at), findings)
 
 
-def sendable(case: MapNode, findings: Findings) -> MapNode | None:
+def escaped_case(case: MapNode, findings: Findings) -> MapNode | None:
     """The case with its texts escaped for templates, or None if some text is not valid Unicode, which is reported."""
     try:
         json.dumps(plain(case), ensure_ascii=False).encode()

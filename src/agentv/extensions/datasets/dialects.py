@@ -63,15 +63,15 @@ class Tasks(SampleDialect):
     Args:
         form: their format.
         title: what a file contains, for messages.
-        place: `package.module:function` of the function that converts them.
+        function: `package.module:function` of the function that converts them.
         reads_directories: whether a task is a directory.
     """
 
-    def __init__(self, form: str, title: str, place: str, *, reads_directories: bool = False) -> None:
+    def __init__(self, form: str, title: str, function: str, *, reads_directories: bool = False) -> None:
         self.title = title
         self.reads_directories = reads_directories
         self._form = form
-        self._place = place
+        self._function = function
 
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
         """Write the tasks as an eval file, and return the exit status."""
@@ -80,7 +80,7 @@ class Tasks(SampleDialect):
         if options["to"] not in (None, "yaml"):
             raise UsageError(f"{self.title} are converted to yaml, not to {options['to']}")
         request = DatasetRequest(source, self._form, (), "yaml", options["out"], command=options["test_command"])
-        return _print(resolve_name(self._place)(request, dict(os.environ)))
+        return _print(resolve_name(self._function)(request, dict(os.environ)))
 
 
 def _print(done: ConvertedDataset) -> int:

@@ -27,7 +27,7 @@ from agentv.extensions.datasets.tau_bench import head_of_tasks, read_task, tasks
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 _ATTACHMENT = re.compile(r"\[DEEPEVAL:(?:IMAGE|PDF):")
 _RETRIEVED = re.compile(r"deepeval_source=.*?,deepeval_context=(?P<text>.*)", re.DOTALL)
-_BETWEEN = "|"
+_SEPARATOR = "|"
 """Separator with which deepeval joins a list of texts in a CSV cell."""
 
 
@@ -121,7 +121,7 @@ def _conditions(node: Node | None) -> list[str] | None:
 def _listed(node: Node) -> Node:
     """The list of texts that deepeval joined into one; any other node unchanged."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
-        return node_of(node.value.split(_BETWEEN), span_of(node.at))
+        return node_of(node.value.split(_SEPARATOR), span_of(node.at))
     return node
 
 

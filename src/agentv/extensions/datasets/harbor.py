@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from agentv.authoring.convert.records import Findings
 from agentv.authoring.source.nodes import NOWHERE, MapNode, mapping, node_of
 from agentv.errors import UsageError
-from agentv.extensions.datasets.cases import sendable
+from agentv.extensions.datasets.cases import escaped_case
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
 from agentv.model.suite.workspace import SYSTEM_DIRECTORIES
 from agentv.model.values.values import Span
@@ -80,13 +80,13 @@ class _Task:
     """One task.
 
     Args:
-        place: its directory.
+        directory: its directory.
         beside: the directory of the suite.
         findings: collects diagnostics.
     """
 
-    def __init__(self, place: Path, beside: Path, findings: Findings) -> None:
-        self._place = place
+    def __init__(self, directory: Path, beside: Path, findings: Findings) -> None:
+        self._directory = directory
         self._beside = beside
         self._findings = findings
         self._config: dict[str, Any] = {}
@@ -95,31 +95,31 @@ class _Task:
     def case(self) -> MapNode | None:
         """The case, or None if the task is invalid or not supported, which is reported."""
         try:
-            self._config = tomllib.loads((self._place / _FILE).read_text(encoding="utf-8"))
+            self._config = tomllib.loads((self._directory / _FILE).read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self._wrong("bad-value", f"this is no TOML: {error}")
             return None
         for name in ("instruction.md", "tests/test.sh"):
-            file = self._place / name
+            file = self._directory / name
             if (not file.is_file() or not file.read_bytes().strip()) and not self._table("steps"):
                 self._wrong("missing-file", f"the task has no {name}, or an empty one")
         for part in ("agent", "verifier"):
             limit = self._table(part).get("timeout_sec", 1.0)
             if not isinstance(limit, int | float) or not 0 < limit < math.inf:
                 self._wrong("bad-value", f"'timeout_sec' of '{part}' must be a number of seconds, found {limit!r}")
-        self._refuse()
+        self._report_unsupported()
         found = self._environment()
         if self._failed:
             return None
         made = mapping({key: node_of(one, self._at) for key, one in self._case_data(found).items()}, self._at)
-        case = sendable(made, self._findings)
+        case = escaped_case(made, self._findings)
         check = node_of([self._check()], self._at)
         return None if case is None else mapping({**case.items, "assert": check}, self._at)
 
-    def _refuse(self) -> None:
+    def _report_unsupported(self) -> None:
         """Report parts of the task that have no equivalent."""
         environment, verifier = self._table("environment"), self._table("verifier")
-        services = next((one for one in _COMPOSE if (self._place / "environment" / one).is_file()), None)
+        services = next((one for one in _COMPOSE if (self._directory / "environment" / one).is_file()), None)
         if services is not None:
             message = f"the task has services (environment/{services}), which are not supported"
             self._wrong("no-equivalent", message, "a task that runs in the one container of its Dockerfile is")
@@ -140,7 +140,7 @@ class _Task:
 
     def _environment(self) -> _Environment:
         """The environment that the Dockerfile defines, with the working directory of task.toml if it has one."""
-        table, file = self._table("environment"), self._place / "environment" / "Dockerfile"
+        table, file = self._table("environment"), self._directory / "environment" / "Dockerfile"
         found = _Environment(needs_container=str(table.get("docker_image") or ""))
         if file.is_file() and not found.needs_container:
             for line in re.sub(r"\\\r?\n", " ", file.read_text(encoding="utf-8", errors="replace")).splitlines():
@@ -175,13 +175,13 @@ class _Task:
         solution = {"files": {f"{_PLACE}/solution": self._path("solution")}, "commands": [command]}
         task = self._table("task")
         made = {
-            "id": self._place.resolve().name,
+            "id": self._directory.resolve().name,
             "description": task.get("description"),
-            "input": (self._place / "instruction.md").read_text(encoding="utf-8", errors="replace"),
+            "input": (self._directory / "instruction.md").read_text(encoding="utf-8", errors="replace"),
             "timeout_s": self._table("agent").get("timeout_sec"),
             "sandbox": ["docker", "bwrap"] if confined else "docker",
             "workspace": {key: one for key, one in workspace.items() if one},
-            "solution": solution if (self._place / "solution" / "solve.sh").is_file() else None,
+            "solution": solution if (self._directory / "solution" / "solve.sh").is_file() else None,
             "metadata": {**self._table("metadata"), **({"task": task["name"]} if "name" in task else {})},
         }
         return {key: one for key, one in json.loads(json.dumps(made, default=str)).items() if one}
@@ -206,15 +206,15 @@ class _Task:
 
     def _path(self, name: str) -> str:
         """A path in the task's directory, relative to the suite."""
-        return "./" + os.path.relpath(self._place.absolute() / name, self._beside)
+        return "./" + os.path.relpath(self._directory.absolute() / name, self._beside)
 
     @property
     def _at(self) -> Span:
-        return Span(str(self._place / _FILE), 1, 1, 1, 1)
+        return Span(str(self._directory / _FILE), 1, 1, 1, 1)
 
     def _wrong(self, code: str, message: str, hint: str | None = None) -> None:
         self._failed = True
-        self._findings.error(code, self._at, f"{self._place.name}: {message}", hint)
+        self._findings.error(code, self._at, f"{self._directory.name}: {message}", hint)
 
 
 def _apply_instruction(line: list[str], found: _Environment, context: Path) -> None:
@@ -244,9 +244,9 @@ def _apply_instruction(line: list[str], found: _Environment, context: Path) -> N
 def _env(part: Mapping[str, Any]) -> dict[str, str]:
     """The `env` of a part of a task, with `${NAME}` converted to a placeholder for the environment variable."""
     env = part.get("env")
-    return {name: _VARIABLE.sub(_rendered, str(one)) for name, one in env.items()} if isinstance(env, dict) else {}
+    return {name: _VARIABLE.sub(_placeholder, str(one)) for name, one in env.items()} if isinstance(env, dict) else {}
 
 
-def _rendered(found: re.Match[str]) -> str:
+def _placeholder(found: re.Match[str]) -> str:
     default = f" | default({json.dumps(found[2])})" if found[2] is not None else ""
     return f"{{{{ env.{found[1]}{default} }}}}"

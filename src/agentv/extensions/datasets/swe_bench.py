@@ -17,7 +17,7 @@ from typing import Any
 from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.source.nodes import NOWHERE, MapNode, mapping, node_of, plain, span_of
 from agentv.errors import UsageError
-from agentv.extensions.datasets.cases import sendable
+from agentv.extensions.datasets.cases import escaped_case
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
 
 TESTS, REPORT = "{tests}", "{report}"
@@ -30,12 +30,12 @@ _TIMEOUT_S = 1800
 _TEXTS = ("instance_id", "repo", "base_commit", "problem_statement", "patch", "test_patch")
 _PATCHES = {"patch": ".patch", "test_patch": ".tests.patch"}
 _LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
-_FORMS: Mapping[str, tuple[re.Pattern[str], str]] = {
+_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "instance_id": (re.compile(r"\w[\w.-]*"), "letters, digits, '.', '-' and '_'"),
     "repo": (re.compile(r"[\w.-]+/[\w.-]+"), "ORG/NAME"),
     "base_commit": (re.compile(r"[0-9a-f]{7,64}"), "the hash of a commit"),
 }
-_PATCHED = re.compile(r"^\+\+\+ b/([^\t\n]+)", re.MULTILINE)
+_PATCHED_FILE = re.compile(r"^\+\+\+ b/([^\t\n]+)", re.MULTILINE)
 _UNITTEST_NAME = re.compile(r"(\w+) \(([\w.]+)\)")
 
 
@@ -76,7 +76,7 @@ def _cases(request: DatasetRequest, folder: Path, findings: Findings) -> Iterato
             findings.error("duplicate-id", record, message)
             continue
         seen[name] = line
-        case = sendable(_case(row, f"./{folder.name}/{name}", command, record), findings)
+        case = escaped_case(_case(row, f"./{folder.name}/{name}", command, record), findings)
         if case is not None:
             for key, suffix in _PATCHES.items():
                 (folder / f"{name}{suffix}").write_text(row[key], encoding="utf-8", errors="replace", newline="")
@@ -91,7 +91,7 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
         findings.error("missing-key", record, f"a row of SWE-bench needs {', '.join(map(repr, wrong))}")
         return None
     for key in _TEXTS:
-        form, means = _FORMS.get(key, (re.compile(r"(?s).*\S.*"), "text"))
+        form, means = _PATTERNS.get(key, (re.compile(r"(?s).*\S.*"), "text"))
         if not isinstance(row[key], str) or not form.fullmatch(row[key]):
             found = json.dumps(row[key])[:80]
             findings.error("bad-value", record.items[key], f"'{key}' must be {means}, found {found}")
@@ -114,7 +114,7 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
 
 
 def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> MapNode:
-    tests = shlex.join(one for one in _PATCHED.findall(row["test_patch"]) if not one.endswith("conftest.py"))
+    tests = shlex.join(one for one in _PATCHED_FILE.findall(row["test_patch"]) if not one.endswith("conftest.py"))
     fail_to_pass, pass_to_pass = ([_UNITTEST_NAME.sub(r"\2.\1", one) for one in row[key]] for key in _LISTS)
     check = {
         "type": "command",

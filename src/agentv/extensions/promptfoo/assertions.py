@@ -16,7 +16,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import transform_of
-from agentv.extensions.promptfoo.settings import checked_calls
+from agentv.extensions.promptfoo.settings import assertion_on_calls
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
@@ -117,7 +117,7 @@ def _entry(node: Node, source: Source) -> Node:
     if name == "assert-set":
         return _set(node, source)
     ours = name if name in SAME else RENAMED.get(name)
-    calls = checked_calls(kind, node, source) if ours is None else None
+    calls = assertion_on_calls(kind, node, source) if ours is None else None
     if calls is not None:
         kept = {key: item for key, item in node.items.items() if key not in ("type", "value")}
         made = _converted(mapping(node, {**kept, "type": calls["type"]}), kind, "is-json", source)

@@ -38,8 +38,8 @@ SIMULATED_USER = "promptfoo:simulated-user"
 _SERVERS = ("http", "webhook:", "websocket:", "ws:", "wss:")
 _OPTIONS = ("instructions", "maxTurns", "stateful", "initialMessages")
 _ROLES = ("user", "assistant", "system")
-_ENDS = "the model that plays the user ends the conversation by a key of its JSON reply, not by '###STOP###'"
-_MODEL = "it is 'user' under 'defaults' of .agentv/targets.yaml, else the judge; promptfoo asks its own service"
+_ENDING_NOTE = "the model that plays the user ends the conversation by a key of its JSON reply, not by '###STOP###'"
+_MODEL_HINT = "it is 'user' under 'defaults' of .agentv/targets.yaml, else the judge; promptfoo asks its own service"
 
 
 def is_simulated(provider: Node | None) -> bool:
@@ -76,7 +76,7 @@ def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], so
     """
     config = value_at(provider, "config")
     settings = dict(mapping_items(config))
-    source.remark(provider, _ENDS, _MODEL)
+    source.remark(provider, _ENDING_NOTE, _MODEL_HINT)
     own, opening = settings.pop("initialMessages", None), given.get("initialMessages")
     stateful = settings.pop("stateful", None)
     if isinstance(stateful, Scalar) and stateful.value is True:
@@ -165,7 +165,7 @@ class CaseConverter:
         self._ids: set[str] = set()
         self._number = 0
 
-    def take(self, node: Node) -> None:
+    def add(self, node: Node) -> None:
         """Convert one test and append its case."""
         self._number += 1
         if not isinstance(node, MapNode):
@@ -255,7 +255,7 @@ def plain_name(node: Node) -> str:
     return name.text if isinstance(name, Scalar) else str(plain(node))
 
 
-_KEY = "prompts"
+_PROMPTS = "prompts"
 _COMPARED = frozenset({"select-best", "max-score"})
 
 
@@ -279,9 +279,9 @@ def matrix_of(root: MapNode) -> Matrix | None:
     Cases can if all tests are in the configuration and none compares the answers of several prompts or providers.
     """
     place = providers_key(root)
-    providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
+    providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_PROMPTS)), items_of(root.get("tests"))
     by_provider = [prompts_of_provider(one) for one in providers]
-    by_test = [value_at(one, _KEY) for one in tests]
+    by_test = [value_at(one, _PROMPTS) for one in tests]
     in_files = any(text_in(one).startswith(FILE) for one in providers)
     placed = all(isinstance(one, MapNode) and not one.items.keys() & {"provider", "providers"} for one in tests)
     compared = any(map(_compares, [root.get("defaultTest"), *tests]))
@@ -294,7 +294,7 @@ def matrix_of(root: MapNode) -> Matrix | None:
         return None
     kept: dict[str, Node] = {
         place: ListNode([without_prompts(one) for one in providers], root.at),
-        "tests": ListNode([without(one, _KEY) for one in tests], root.at),
+        "tests": ListNode([without(one, _PROMPTS) for one in tests], root.at),
     }
     return Matrix(mapping(root, {**root.items, **kept}), each, chosen)
 
@@ -312,7 +312,7 @@ def _compares(node: Node | None) -> bool:
 def is_expandable(matrix: Matrix, prompts: Prompts) -> bool:
     """Whether each entry of `prompts` is one prompt with a text, which a case can contain."""
     written = all(one.file is None or not names_code(one.file.text) for one in prompts.found)
-    return written and len(prompts.found) == len(items_of(matrix.root.get(_KEY)))
+    return written and len(prompts.found) == len(items_of(matrix.root.get(_PROMPTS)))
 
 
 def expanded(matrix: Matrix, prompts: Prompts, targets: Node | None, cases: Node) -> ListNode:
@@ -330,9 +330,9 @@ def expanded(matrix: Matrix, prompts: Prompts, targets: Node | None, cases: Node
     for case, chosen in zip(list_items(cases), matrix.tests, strict=True):
         for number in sorted(chosen):
             prompt = prompts.found[number]
-            having = [one for one, each in zip(entries, matrix.providers, strict=True) if number in each]
-            ends = [None] if len(having) == len(entries) else having
-            made += [_case(case, prompt, number, target, taken) for target in ends]
+            receivers = [one for one, each in zip(entries, matrix.providers, strict=True) if number in each]
+            case_targets = [None] if len(receivers) == len(entries) else receivers
+            made += [_case(case, prompt, number, target, taken) for target in case_targets]
     return ListNode(made, cases.at)
 
 

@@ -65,9 +65,6 @@ def response_path(node: Node, source: Source) -> dict[str, Node]:
     return {"transform": text_node(f"{CODE}{text}", node.at)}
 
 
-_AGAIN = "convert again when the code changes"
-
-
 def names_code(text: str) -> bool:
     """Whether a text names a Python or JavaScript file, whose functions can be called."""
     path = text.strip().removeprefix(FILE).partition(":")[0]
@@ -95,13 +92,14 @@ def returned_tests(node: Node, source: Source) -> Node | None:
         source.report.remark("unchecked-cases", file, message)
         return None
     place, given = str(source.directory / path), [] if config is None else [plain(config)]
-    call = _in_python if PurePosixPath(path).suffix in PYTHON else _in_javascript
+    call = _call_python if PurePosixPath(path).suffix in PYTHON else _call_javascript
     try:
         found = node_of(as_authored(call(place, function, given, source), path, BAD_GENERATOR), file.at)
     except ForeignError as error:
         source.report.error(error.failure.code, file, error.failure.message)
         return None
-    source.remark(node, f"the tests that '{file.text}' returned are written into the eval file", _AGAIN)
+    message = f"the tests that '{file.text}' returned are written into the eval file"
+    source.remark(node, message, "convert again when the code changes")
     return found
 
 
@@ -129,9 +127,9 @@ def computed_variable(key: str, file: Scalar, given: Mapping[str, Any], source: 
     place, is_python = str(source.directory / path), PurePosixPath(path).suffix in PYTHON
     try:
         found = [
-            _in_python(place, "get_var", [key, prompt, given], source)
+            _call_python(place, "get_var", [key, prompt, given], source)
             if is_python
-            else _in_javascript(place, "", [key, prompt, given], source)
+            else _call_javascript(place, "", [key, prompt, given], source)
             for prompt in source.prompt_texts
         ]
     except ForeignError as error:
@@ -146,7 +144,7 @@ def computed_variable(key: str, file: Scalar, given: Mapping[str, Any], source: 
     return node_of(value, file.at)
 
 
-def _in_python(path: str, function: str, given: list[Any], source: Source) -> Any:
+def _call_python(path: str, function: str, given: list[Any], source: Source) -> Any:
     call = CodeCall(
         "authoring",
         f"{ADAPTERS}:by_position",
@@ -160,5 +158,5 @@ def _in_python(path: str, function: str, given: list[Any], source: Source) -> An
     return call_blocking(call, CODE_TIMEOUT_S)
 
 
-def _in_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
+def _call_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
     return in_javascript(path, function, given, source.reading.scope.env, PurePosixPath(path).name)

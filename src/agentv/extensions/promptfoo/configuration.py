@@ -105,16 +105,16 @@ class _Converter:
     def __init__(self, path: Path, source: Source) -> None:
         self._path = path
         self._source = source
-        self._made: dict[str, Node] = {}
+        self._suite: dict[str, Node] = {}
         self._defaults: dict[str, Node] = {}
         self._user: Node | None = None
 
     def converted(self, root: MapNode) -> Mapping[str, Node]:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
-        self._made = {"name": text_node(name or "promptfoo", root.at)}
-        self._made |= {key: text_node(text, root.at) for key, text in LANGUAGE.items()}
-        self._made["trim"] = Scalar(False, "false", root.at)
+        self._suite = {"name": text_node(name or "promptfoo", root.at)}
+        self._suite |= {key: text_node(text, root.at) for key, text in LANGUAGE.items()}
+        self._suite["trim"] = Scalar(False, "false", root.at)
         root = with_default_settings(with_listed_prompts(root))
         root = with_common_prompts(with_moved_transforms(with_prompt_settings(with_named_embedder(root))))
         default = root.get("defaultTest")
@@ -132,14 +132,14 @@ class _Converter:
             self._default_test(default)
         for key, item in items.items():
             self._key(key, item, root)
-        self._made |= prompts.head if matrix is None else {}
+        self._suite |= prompts.head if matrix is None else {}
         named = named_targets(root.get(providers_key(root)), self._source)
         found = self._tests(
             tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults, self._user), root
         )
         if matrix is not None:
-            found = expanded(matrix, prompts, self._made.get("targets"), found)
-        head, found = with_thresholds(self._made, found, self._source)
+            found = expanded(matrix, prompts, self._suite.get("targets"), found)
+        head, found = with_thresholds(self._suite, found, self._source)
         if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
             head["show_only"] = Scalar(True, "true", root.at)
         return {**ordered(head), "tests": found}
@@ -165,9 +165,9 @@ class _Converter:
 
     def _key(self, key: str, item: Node, root: MapNode) -> None:
         if key in ("description", "tags", "env"):
-            self._made[key] = item
+            self._suite[key] = item
         elif key in ("providers", "targets"):
-            self._made["targets"] = targets(item, self._source)
+            self._suite["targets"] = targets(item, self._source)
         elif key in ("evaluateOptions", "commandLineOptions"):
             self._run(key, item)
         elif key in WITHOUT_EFFECT:
@@ -185,7 +185,7 @@ class _Converter:
             if not is_empty(node):
                 self._source.error(node, f"'{key}' is not a mapping and is omitted")
             return
-        run = dict(mapping_items(self._made.get("run")))
+        run = dict(mapping_items(self._suite.get("run")))
         for option, item in node.items.items():
             if option in _RUN:
                 run[_RUN[option]] = item
@@ -196,7 +196,7 @@ class _Converter:
             else:
                 self._source.error(node.keys[option], f"'{option}' has no equivalent", "see 'agentv eval --help'")
         if run:
-            self._made["run"] = mapping(node, run)
+            self._suite["run"] = mapping(node, run)
 
     def _default_test(self, node: Node | None) -> None:
         if not isinstance(node, MapNode):
@@ -208,7 +208,7 @@ class _Converter:
             if not is_empty(item) and not (key == "provider" and is_simulated(item)):
                 made |= self._default(key, item, node)
         if made:
-            self._made["default_test"] = mapping(node, made)
+            self._suite["default_test"] = mapping(node, made)
 
     def _default(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
         if key == "assert":
@@ -217,7 +217,7 @@ class _Converter:
             found = options_of(item, self._source)
             judge = found.pop("judge", None)
             if judge is not None:
-                self._made["judge"] = judge
+                self._suite["judge"] = judge
             return found
         if key == "vars":
             found = variables(item, replace(self._source, prompt_texts=()), {})
@@ -245,7 +245,7 @@ class _Converter:
         if not cases.made and not self._source.uncalled:
             # promptfoo then sends every prompt once; a red-team configuration would generate its tests
             if cases.prompts.found and "redteam" not in root.items:
-                cases.take(MapNode({}, {}, root.at))
+                cases.add(MapNode({}, {}, root.at))
             else:
                 self._source.error(root, "there are no tests", "add cases under 'tests'")
         return ListNode(list(cases.made), root.at)
@@ -253,7 +253,7 @@ class _Converter:
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
         """The paths of CSV files that are the only tests. Their rows get the suite's `input`."""
         if cases.prompts.single is not None:
-            self._made["input"] = cases.prompts.single
+            self._suite["input"] = cases.prompts.single
         paths: list[Node] = [
             text_node(item.text.removeprefix(FILE), item.at) for item in items if isinstance(item, Scalar)
         ]
@@ -270,10 +270,10 @@ class _Converter:
         generator = item.get("path") if isinstance(item, MapNode) else item
         if isinstance(generator, Scalar) and names_code(generator.text):
             for one in items_of(returned_tests(item, self._source)):
-                cases.take(one)
+                cases.add(one)
             return
         if not isinstance(item, Scalar):
-            cases.take(item)
+            cases.add(item)
             return
         if _is_table(item):
             cases.made.append(text_node(item.text.removeprefix(FILE), item.at))
@@ -287,7 +287,7 @@ class _Converter:
             return
         for path in paths:
             for one in items_of(self._source.document(path, item)):
-                cases.take(one)
+                cases.add(one)
 
     def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
         """Add every test of a scenario, once for each of its configurations."""
@@ -304,7 +304,7 @@ class _Converter:
             source.unknown_key(key, node.keys[key], " of a scenario", _SCENARIO_KEYS)
         for config in configs.items:
             for test in tests.items:
-                cases.take(_merged(config, test))
+                cases.add(_merged(config, test))
 
 
 def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:

@@ -53,7 +53,7 @@ def picture_variables(root: MapNode) -> frozenset[str]:
     return frozenset(pictures - others)
 
 
-def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
+def picture_placeholder(node: Node | None, pictures: frozenset[str]) -> str | None:
     """The placeholder of a picture, if the text consists of nothing else, or None."""
     found = _WHOLE.fullmatch(node.text.strip()) if isinstance(node, Scalar) else None
     return f"{{{{ {found[1]} }}}}" if found is not None and found[1] in pictures else None
@@ -113,7 +113,7 @@ def _picture(kind: str, node: MapNode, source: Source) -> Node | None:
     if kind in _IMAGES:
         image = node.get("image_url")
         address = image.get("url") if isinstance(image, MapNode) else image
-        shown = shown_picture(address, source.pictures)
+        shown = picture_placeholder(address, source.pictures)
         return address if shown is None or address is None else text_node(shown, address.at)
     return _embedded_picture(node, source) if kind in ("", "image") else None
 
@@ -125,7 +125,7 @@ def _embedded_picture(node: MapNode, source: Source) -> Node | None:
     if not isinstance(given, MapNode):
         return None
     data, media = given.get("data") or given.get("bytes"), given.get("media_type")
-    shown = shown_picture(data, source.pictures)
+    shown = picture_placeholder(data, source.pictures)
     if shown is not None and data is not None:
         return text_node(shown, data.at)
     if isinstance(data, Scalar) and isinstance(media, Scalar):

@@ -25,7 +25,7 @@ from agentv.extensions.promptfoo.tables import (
     UNUSED_SETTINGS,
 )
 
-_COMPLETION = "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion"
+_COMPLETION_URL = "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion"
 _PENALTIES = frozenset({"frequency_penalty", "penalize_nl", "presence_penalty", "repeat_last_n", "repeat_penalty"})
 _MIROSTAT = frozenset({"mirostat", "mirostat_eta", "mirostat_tau"})
 _CHOICE = frozenset(
@@ -34,7 +34,7 @@ _CHOICE = frozenset(
 _SAMPLING = _PENALTIES | _MIROSTAT | _CHOICE
 """Settings of llama.cpp that promptfoo sends."""
 
-_TOKENS = 512
+_N_PREDICT = 512
 
 _SAGEMAKER = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p"}
 _SAGEMAKER_DEFAULTS: Mapping[str, float] = {"max_tokens": 1024, "temperature": 0.7, "top_p": 1}
@@ -58,14 +58,14 @@ def server_target(identity: str, settings: Mapping[str, Node], source: Source, a
 
 def _llama_server(settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node]:
     """A target for the completions of a llama.cpp server."""
-    body: dict[str, Node] = {"prompt": text_node("{{ prompt }}", at.at), "n_predict": number_node(_TOKENS, at.at)}
+    body: dict[str, Node] = {"prompt": text_node("{{ prompt }}", at.at), "n_predict": number_node(_N_PREDICT, at.at)}
     for key, item in settings.items():
         if key in _SAMPLING:
             body[key] = item
         else:
             hint = "set the variable LLAMA_BASE_URL" if key.lower() == "baseurl" else None
             source.remark(item, f"'{key}' is omitted: promptfoo does not read it for llama.cpp", hint)
-    made = {"provider": "http", "url": _COMPLETION, "method": "POST", "output": "$.content"}
+    made = {"provider": "http", "url": _COMPLETION_URL, "method": "POST", "output": "$.content"}
     return {**{key: text_node(text, at.at) for key, text in made.items()}, "body": mapping(at, body)}
 
 
@@ -93,7 +93,7 @@ def _is_text(settings: Mapping[str, Node]) -> bool:
 _NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})
 """Settings that contain other settings."""
 
-_TOGETHER = frozenset({"extra", "headers"})
+_MERGED = frozenset({"extra", "headers"})
 """Our settings that combine several of promptfoo's."""
 
 _THINKING = "showThinking"
@@ -141,7 +141,7 @@ def _add(made: dict[str, Node], key: str, item: Node, taken: Collection[str]) ->
     for ours, written in ({SETTINGS.get(key, key): item} if found is None else found).items():
         name = key if ours in taken else ours
         before = made.get(name)
-        if name in _TOGETHER and isinstance(before, MapNode) and isinstance(written, MapNode):
+        if name in _MERGED and isinstance(before, MapNode) and isinstance(written, MapNode):
             made[name] = mapping(before, {**before.items, **written.items})
         else:
             made[key if name in made else name] = written
@@ -358,7 +358,7 @@ def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
     return made
 
 
-def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node] | None:
+def assertion_on_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node] | None:
     """The keys of an assertion that checks calls with a JSON Schema, or None if that is not possible."""
     key, transform = _CHECKS.get(kind.text, ("", ""))
     declared = source.declared_calls.get(key)

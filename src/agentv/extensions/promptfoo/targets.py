@@ -50,7 +50,7 @@ from agentv.extensions.promptfoo.tables import (
 )
 
 _EXEC = "exec:"
-_MODEL = re.compile(
+_OPENAI_MODEL = re.compile(
     r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:|codex|agents:|chatkit:|"
     r"transcription:|speech:|tts:|video:)[^\s]+$"
 )
@@ -91,11 +91,11 @@ class _Provider(Struct, frozen=True):
 
 def targets(node: Node, source: Source) -> Node:
     """Convert `providers` or `targets`, one provider or a list of them."""
-    made = [_with_thoughts(one) for one in _named_once(_targets(node, source))]
+    made = [_with_thoughts(one) for one in _with_unique_names(_targets(node, source))]
     return made[0] if len(made) == 1 and not isinstance(node, ListNode) else ListNode(made, node.at)
 
 
-def _named_once(made: list[Node]) -> Iterator[Node]:
+def _with_unique_names(made: list[Node]) -> Iterator[Node]:
     """The targets, with a number added to repeated names: promptfoo allows the same provider twice."""
     taken: dict[str, int] = {}
     for one in made:
@@ -255,7 +255,7 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
     server = _server(provider)
     if server is not None:
         return server
-    name = identity if _MODEL.match(identity) and not identity.startswith("openai:chat:") else None
+    name = identity if _OPENAI_MODEL.match(identity) and not identity.startswith("openai:chat:") else None
     name = name or _renamed(identity, PROVIDERS)
     if name is None:
         return None
@@ -264,12 +264,12 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         address = settings.get("base_url")
         if isinstance(address, Scalar):  # the URL of an Azure resource has no path
             settings["base_url"] = text_node(address.text.removesuffix("/v1"), address.at)
-    elif name.partition(":")[0] in _CLOUD:
+    elif name.partition(":")[0] in _CLOUD_SETTINGS:
         # settings that only the cloud's API knows are passed through
-        names = _CLOUD[name.partition(":")[0]]
+        names = _CLOUD_SETTINGS[name.partition(":")[0]]
         settings = with_tools(settings)
-        made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
-        passed = {key: item for key, item in settings.items() if key in _PASSED}
+        made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED_THROUGH}
+        passed = {key: item for key, item in settings.items() if key in _PASSED_THROUGH}
         passed |= mapping_items(made.pop("extra", None))
         settings = {**made, "extra": mapping(provider.node, passed)} if passed else made
     settings = _with_extra(name.partition(":")[0], settings, provider.node)
@@ -327,13 +327,13 @@ def _server(provider: _Provider) -> dict[str, Node] | None:
     return made | _without_model("openai:x", provider.model_settings())
 
 
-_CLOUD: Mapping[str, Mapping[str, str]] = {
+_CLOUD_SETTINGS: Mapping[str, Mapping[str, str]] = {
     "bedrock": {},
     "vertex": {"region": "location", "projectId": "project"},
 }
 """Cloud → names of its settings: promptfoo's → ours."""
 
-_PASSED = frozenset({"thinking", "thinkingConfig", "top_k"})
+_PASSED_THROUGH = frozenset({"thinking", "thinkingConfig", "top_k"})
 """Settings that LiteLLM takes as parameters."""
 
 
