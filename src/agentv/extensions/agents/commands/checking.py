@@ -162,8 +162,8 @@ def _problems_in(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
         errored = next((one.error for one in results if one.status == "errored"), None)
         passed = [one.status == "passed" for one in results]
         if errored is not None:
-            said = f"{'the solution ' if solved else ''}cannot be graded: {errored.message} [{errored.code}]"
-            yield CaseProblem(*case, "not-graded", said)
+            message = f"{'the solution ' if solved else ''}cannot be graded: {errored.message} [{errored.code}]"
+            yield CaseProblem(*case, "not-graded", message)
         elif solved and not any(passed):
             yield CaseProblem(*case, "solution-fails", "its solution does not pass", _failed(results[0]))
         elif not solved and any(passed):
@@ -176,12 +176,12 @@ def _difference(case: tuple[str, str, str | None], results: Sequence[TrialResult
     """Yield a problem if grades of the same work differ."""
     if len({(one.status, one.score) for one in results}) == 1:
         return
-    moved = []
+    differing = []
     for scores in zip(*(one.scores for one in results), strict=False):
         grades = [one.grade.score for one in scores]
         if len(set(grades)) > 1:
-            moved.append(f"{scores[0].entry.name}: {' and '.join(f'{one:g}' for one in grades)}")
-    yield CaseProblem(*case, "grading-differs", f"two grades {whose} differ", tuple(moved))
+            differing.append(f"{scores[0].entry.name}: {' and '.join(f'{one:g}' for one in grades)}")
+    yield CaseProblem(*case, "grading-differs", f"two grades {whose} differ", tuple(differing))
 
 
 def _failed(result: TrialResult) -> tuple[str, ...]:

@@ -34,12 +34,12 @@ class ImportedSession:
     def row(self) -> str:
         """Return the row as one line of JSON. Text that looks like the API key of a well-known service is masked."""
         trace = self.trace
-        said = [message.text for message in messages_of(trace) if message.role == "assistant" and message.text]
+        answers = [message.text for message in messages_of(trace) if message.role == "assistant" and message.text]
         summary = summary_of_trace(trace, Spent())
         tokens = summary.token_usage
         row: dict[str, Any] = {
             "test_id": self.test_id,
-            "output": said[-1] if said else None,
+            "output": answers[-1] if answers else None,
             "target": trace.agent or None,
             "token_usage": None if tokens is None else structs.asdict(tokens),
             "cost_usd": summary.cost_usd,

@@ -193,5 +193,5 @@ def _response(path: str | None, trace: Trace | None) -> str | None:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--response {path} cannot be read as UTF-8 text") from error
     steps = trace.steps if trace is not None else ()
-    said = (step for step in reversed(steps) if isinstance(step, MessageStep) and step.parent is None)
-    return next((step.text for step in said if step.role == "assistant"), None)
+    messages = (step for step in reversed(steps) if isinstance(step, MessageStep) and step.parent is None)
+    return next((step.text for step in messages if step.role == "assistant"), None)

@@ -51,8 +51,8 @@ class SessionProgram:
         """Return the directory of the sessions."""
         if override is not None:
             return override
-        named = os.environ.get(self.variable, "")
-        return (Path(named) if named else Path.home() / self.directory) / self.inside
+        own = os.environ.get(self.variable, "")
+        return (Path(own) if own else Path.home() / self.directory) / self.inside
 
 
 PROGRAMS: Mapping[str, SessionProgram] = {
@@ -82,15 +82,15 @@ class FoundSession:
     @property
     def project(self) -> str:
         """Directory that the session ran in; empty if unknown."""
-        said = self.trace.metadata.get("project") if isinstance(self.trace, Trace) else None
-        return said if isinstance(said, str) else ""
+        project = self.trace.metadata.get("project") if isinstance(self.trace, Trace) else None
+        return project if isinstance(project, str) else ""
 
     @property
     def prompts(self) -> tuple[str, ...]:
         """Messages of the user."""
         steps = self.trace.steps if isinstance(self.trace, Trace) else ()
-        said = (step for step in steps if isinstance(step, MessageStep) and step.role == "user" and step.parent is None)
-        return tuple(step.text for step in said)
+        messages = (step for step in steps if isinstance(step, MessageStep) and step.parent is None)
+        return tuple(step.text for step in messages if step.role == "user")
 
 
 def read_session(program: str, path: Path) -> Trace | Failure:
@@ -142,10 +142,10 @@ def find_session(program: str, identity: str, directory: Path | None = None) -> 
             raise UsageError(f"no session of {program} in {root}", f"agentv import {program} --list")
         return newest.path
     paths = list(_paths(program, directory))
-    named = {_identity_by_name(path): path for path in reversed(paths)}
-    found = [name for name in named if name.startswith(identity)] if len(identity) >= _SHORTEST_PREFIX else []
-    if identity in named or len(found) == 1:
-        return named[identity] if identity in named else named[found[0]]
+    paths_by_id = {_identity_by_name(path): path for path in reversed(paths)}
+    found = [name for name in paths_by_id if name.startswith(identity)] if len(identity) >= _SHORTEST_PREFIX else []
+    if identity in paths_by_id or len(found) == 1:
+        return paths_by_id[identity] if identity in paths_by_id else paths_by_id[found[0]]
     if found:
         raise UsageError(f"{len(found)} sessions of {program} begin with '{identity}': {', '.join(sorted(found)[:3])}")
     by_record = next((one for one in list_sessions(program, directory) if one.identity == identity), None)
@@ -194,9 +194,9 @@ def _identity_by_name(path: Path) -> str:
 
 
 def _start_time(trace: Trace | Failure, path: Path) -> datetime | None:
-    said = trace.metadata.get("started_at_ms") if isinstance(trace, Trace) else None
+    started_ms = trace.metadata.get("started_at_ms") if isinstance(trace, Trace) else None
     try:
-        seconds = said / 1000 if isinstance(said, int | float) else path.stat().st_mtime
+        seconds = started_ms / 1000 if isinstance(started_ms, int | float) else path.stat().st_mtime
         return datetime.fromtimestamp(seconds).astimezone()
     except (OSError, OverflowError, ValueError):
         return None

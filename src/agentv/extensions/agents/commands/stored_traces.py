@@ -82,9 +82,9 @@ def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | N
     wanted = {key: value for key, value in chosen.items() if value is not None}
     found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
     if not found:
-        said = " and ".join(f"--{key} {value}" for key, value in wanted.items())
+        options = " and ".join(f"--{key} {value}" for key, value in wanted.items())
         there = ", ".join(sorted({str(row.get(key)) for row in rows for key in wanted}))
-        raise UsageError(f"no trial of '{case}' in the run {run.run_id} matches {said}", f"there are {there}")
+        raise UsageError(f"no trial of '{case}' in the run {run.run_id} matches {options}", f"there are {there}")
     return [TracedTrial(row, trace_of_row(run.path, row)) for row in found]
 
 
@@ -253,9 +253,9 @@ def _origin(run: StoredRun, trial: TracedTrial) -> TraceOrigin:
 
 def _began(trial: TracedTrial) -> datetime | None:
     """Return when a trial began, from the end and the duration in its row."""
-    said, took = trial.row.get("timestamp"), trial.row.get("duration_ms")
+    timestamp, took = trial.row.get("timestamp"), trial.row.get("duration_ms")
     try:
-        ended = datetime.fromisoformat(str(said))
+        ended = datetime.fromisoformat(str(timestamp))
     except ValueError:
         return None
     ended = ended if ended.tzinfo is not None else ended.replace(tzinfo=UTC)

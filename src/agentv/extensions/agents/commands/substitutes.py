@@ -160,8 +160,8 @@ async def _call_tools(calls: Sequence[ToolUse], request: TargetRequest) -> Failu
             server, _, tool = call.tool.partition(".")
             result = await sessions[server].call_tool(tool, dict(call.args))
             if result.is_error:
-                said = " ".join(getattr(one, "text", "") for one in result.content)
-                return Failure("solution-failed", f"{call.tool} of the solution fails: {said}")
+                error = " ".join(getattr(one, "text", "") for one in result.content)
+                return Failure("solution-failed", f"{call.tool} of the solution fails: {error}")
     return None
 
 
@@ -189,6 +189,6 @@ async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes =
     if isinstance(ended, Failure):
         return ended
     if ended.status:
-        said = tail(ended.stderr or ended.stdout)
-        return Failure("solution-failed", f"'{command}' of the solution exits with {ended.status}: {said}")
+        output = tail(ended.stderr or ended.stdout)
+        return Failure("solution-failed", f"'{command}' of the solution exits with {ended.status}: {output}")
     return None

@@ -193,10 +193,10 @@ def _row(step: Step, depth: int, options: TraceOptions, *, counted: bool) -> _Ro
 
 def _used(step: UsageStep) -> str:
     tokens = step.tokens or TokenUsage()
-    said = [] if tokens.input is None else [f"{tokens.input:,} in"]
-    said += [] if tokens.output is None else [f"{tokens.output:,} out"]
-    said += [] if step.cost_usd is None else [money(step.cost_usd)]
-    return ", ".join(said)
+    figures = [] if tokens.input is None else [f"{tokens.input:,} in"]
+    figures += [] if tokens.output is None else [f"{tokens.output:,} out"]
+    figures += [] if step.cost_usd is None else [money(step.cost_usd)]
+    return ", ".join(figures)
 
 
 def _called(step: ToolCallStep, options: TraceOptions) -> str:

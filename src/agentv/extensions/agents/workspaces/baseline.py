@@ -180,8 +180,8 @@ class Baselines:
 
     async def text(self, commit: str, path: bytes) -> str:
         """Return the text of a file in a commit, or an empty string if it is missing."""
-        shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
-        return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
+        blob = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
+        return "" if isinstance(blob, Failure) else blob.stdout.decode(errors="replace")
 
     async def _git(self, *arguments: str, stdin: bytes = b"") -> Finished | Failure:
         flags = [word for setting in _CONFIG for word in ("-c", setting)]

@@ -56,17 +56,17 @@ def capabilities() -> Capabilities:
     program = shutil.which("bwrap")
     if program is None:
         return Capabilities(None, "Install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap`.", False)
-    said = _failed(program, "--unshare-user", *_PROBE)
-    if not said:
+    error = _error_of(program, "--unshare-user", *_PROBE)
+    if not error:
         return Capabilities(program, "", True)
-    if os.geteuid() == 0 and not _failed(program, *_PROBE):
+    if os.geteuid() == 0 and not _error_of(program, *_PROBE):
         return Capabilities(program, "", False)
-    return Capabilities(None, f"{program} does not work here ({said}). {_remedy(said)}", False)
+    return Capabilities(None, f"{program} does not work here ({error}). {_remedy(error)}", False)
 
 
-def _remedy(said: str) -> str:
+def _remedy(error: str) -> str:
     """Return how to enable namespaces, according to the error message of bubblewrap."""
-    if "proc" in said:
+    if "proc" in error:
         return "In a container, start it with `--security-opt systempaths=unconfined`, or privileged."
     return (
         "The kernel gives no user namespaces: on Ubuntu, `sysctl kernel.apparmor_restrict_unprivileged_userns=0`; "
@@ -80,11 +80,11 @@ def _docker() -> tuple[str | None, str]:
     program = shutil.which("docker")
     if program is None:
         return None, "Install Docker, whose `docker` must be on PATH."
-    said = _failed(program, "version", "--format", "{{.Server.Version}}")
-    return (None, f"{said}. Start the Docker daemon, or set DOCKER_HOST.") if said else (program, "")
+    error = _error_of(program, "version", "--format", "{{.Server.Version}}")
+    return (None, f"{error}. Start the Docker daemon, or set DOCKER_HOST.") if error else (program, "")
 
 
-def _failed(*argv: str) -> str:
+def _error_of(*argv: str) -> str:
     """Run a program; return the last line of its error output if it fails, otherwise an empty string."""
     try:
         ended = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False, stdin=subprocess.DEVNULL)

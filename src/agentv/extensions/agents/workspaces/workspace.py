@@ -202,7 +202,7 @@ class LocalWorkspace:
         if isinstance(ended, Failure):
             return ended
         report = next((one for one in written if one is not None), None)
-        cheated = next((said for suffix, said in CHEATS.items() if suffix in noted), "")
+        cheated = next((cheat for suffix, cheat in CHEATS.items() if suffix in noted), "")
         return FailingTests(ended, names, loaded="" in noted, report=report, cheated=cheated)
 
     async def _save_for_failing_tests(self) -> Failure | None:
