@@ -282,12 +282,12 @@ class Proposer:
         self._registries = registries()
         self._loaded: dict[tuple[str, str], AssertionEntry | None] = {}
 
-    async def line(self, survival: Survival, beside: int) -> str | None:
+    async def line(self, survival: Survival, line_count: int) -> str | None:
         """Return the first line with which the original passes and the mutant fails, or None.
 
         Args:
             survival: the mutant.
-            beside: number of lines that the case may get, this one included.
+            line_count: number of lines that the case may get, this one included.
         """
         trial = survival.original.trial
         original = await self._with_context(survival.original.answer, survival.original.graded, trial)
@@ -295,7 +295,7 @@ class Proposer:
         mutant = await self._with_context(answer, survival.graded, trial)
         if original is None or mutant is None:
             return None
-        for text in _lines_to_try(survival, beside):
+        for text in _lines_to_try(survival, line_count):
             entry = self._entry(text, trial.suite)
             if entry is None or not await self._passes(entry, original, trial.threshold):
                 continue
@@ -330,10 +330,10 @@ class Proposer:
         return self._loaded[key]
 
 
-def _lines_to_try(survival: Survival, beside: int) -> Iterator[str]:
+def _lines_to_try(survival: Survival, line_count: int) -> Iterator[str]:
     """Yield the lines to try: plain ones if one failed assertion fails the case, and gates, which always do."""
     original = survival.original
-    weight = sum(score.entry.settings.weight for score in original.graded.scores) + beside
+    weight = sum(score.entry.settings.weight for score in original.graded.scores) + line_count
     outvoted = weight > 0 and (weight - 1) / weight >= original.trial.threshold
     for line in survival.mutant.lines:
         texts = [as_yaml(line, gate=True)]

@@ -96,12 +96,12 @@ class RayExecutor:
     async def _result_of_job(self, job: Job) -> tuple[TrialResult, ...] | TrialAnswer | Failure:
         """Run a job, on up to `TRIES` workers, and return its outcome."""
         received: dict[str, TargetResponse] = {}
-        lost_on: set[str] = set()
+        lost_nodes: set[str] = set()
         why = ""
         for number in range(1, TRIES + 1):
             try:
-                async with self._pool.worker(lost_on, alone=number == TRIES) as worker:
-                    return await self._run_on(worker, replace(job, known=received), received, lost_on)
+                async with self._pool.worker(lost_nodes, alone=number == TRIES) as worker:
+                    return await self._run_on(worker, replace(job, known=received), received, lost_nodes)
             except WorkerLostError as error:
                 why = str(error)
             except NoWorkersError as error:
@@ -113,7 +113,7 @@ class RayExecutor:
         )
 
     async def _run_on(
-        self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]
+        self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_nodes: set[str]
     ) -> tuple[TrialResult, ...] | TrialAnswer:
         """Run a job on one worker and return its outcome. Answers are stored, and added to `received`."""
         try:
@@ -123,7 +123,7 @@ class RayExecutor:
                     if outcome is not None:
                         return outcome
         except WorkerLostError:
-            lost_on.add(worker.readiness.node_id)
+            lost_nodes.add(worker.readiness.node_id)
             raise
         raise WorkerLostError("it ended without a message")
 

@@ -120,8 +120,8 @@ def _clean(path: Path, redactor: Redactor) -> str:
     return f"secrets replaced by {REDACTED}"
 
 
-def _remove_if(path: Path, holds: bool) -> str:
-    if not holds:
+def _remove_if(path: Path, contains_secret: bool) -> str:
+    if not contains_secret:
         return ""
     path.unlink()
     return "removed, since it contained a secret and is no text that can be rewritten"

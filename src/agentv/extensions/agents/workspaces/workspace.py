@@ -100,7 +100,7 @@ class LocalWorkspace:
     @cached_property
     def _hidden(self) -> dict[str, Path]:
         """Path in the workspace → source, for each hidden file."""
-        return {path: source for one in self.spec.hidden for path, source in _placed(one)}
+        return {path: source for one in self.spec.hidden for path, source in _copied_files(one)}
 
     async def finish(self) -> WorkspaceChanges | Failure:
         """End all processes of the agent, compare with the baseline, then copy in the hidden files."""
@@ -365,7 +365,7 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _placed(copied: CopiedFiles) -> Iterator[tuple[str, Path]]:
+def _copied_files(copied: CopiedFiles) -> Iterator[tuple[str, Path]]:
     """Yield the path in the workspace and the source of each copied file."""
     source = Path(copied.source)
     if not source.is_dir():

@@ -85,7 +85,7 @@ class _Run:
         """Create a workspace and store its baseline."""
         if spec.existing and spec.hidden:
             return Failure("workspace-failed", "hidden files cannot be copied into a directory of your own")
-        places = _placed(spec, await asyncio.to_thread(self._directory.places, "trials"))
+        places = _with_user_directories(spec, await asyncio.to_thread(self._directory.places, "trials"))
         opened: LocalWorkspace | Failure | None = None
         try:
             opened = await self._opened(spec, variant, env, places)
@@ -216,7 +216,7 @@ class _Run:
         return commit if isinstance(commit, Failure) else (snapshot, commit)
 
 
-def _placed(spec: WorkspaceSpec, places: Places) -> Places:
+def _with_user_directories(spec: WorkspaceSpec, places: Places) -> Places:
     """Return the directories of a trial, with the user's HOME or directory if the spec asks for it."""
     if spec.home == "host":
         places = replace(places, home=os.path.expanduser("~"), host_home=True)  # noqa: PTH111  # as text
