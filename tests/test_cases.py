@@ -1,6 +1,6 @@
-"""Every folder of `tests/cases` is a test: an eval file, and what loading or running it must give.
+"""Every folder of `tests/cases` is a test: an eval file and the expected result of loading or running it.
 
-`invalid/NAME/expected.txt` is what loading prints; `AGENTV_UPDATE_CASES=1` writes it anew, to be read by eye.
+`invalid/NAME/expected.txt` is what loading prints; `AGENTV_UPDATE_CASES=1` rewrites it for review.
 `valid/NAME/expected.yaml` says what each case of the run came to; only the facts that it lists are compared.
 A folder may hold a `request.yaml`: `path`, and what a command line and a process would add. The folders in a folder
 `remote` are repositories on git hosts: `remote/github.com/acme/evals` its branch `main`, and `…/evals@v1` a further
@@ -41,7 +41,7 @@ NEEDS = {
     "network-without-tools": "bwrap",
     "no-api-key-of-litellm": "litellm",
 }
-"""Folders whose mistakes are found only where something is installed."""
+"""Folders whose mistakes are only found where a package is installed."""
 
 
 def folders(kind: str) -> list[Any]:
@@ -51,14 +51,14 @@ def folders(kind: str) -> list[Any]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Path]:
-    """An empty repository, and the working directory."""
+    """An empty repository as the working directory."""
     (tmp_path / "project" / ".git").mkdir(parents=True)
     with chdir(tmp_path / "project"):
         yield tmp_path / "project"
 
 
 def opened(kind: str, name: str, project: Path) -> dict[str, Any]:
-    """The request of a folder, with its files put into the repository."""
+    """Copy a folder's files into the repository and return its request."""
     folder = CASES / kind / name
     shutil.copytree(folder, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*NOT_LOADED))
     asked = folder / "request.yaml"
@@ -69,7 +69,7 @@ def opened(kind: str, name: str, project: Path) -> dict[str, Any]:
 
 
 def hosted(remotes: Path, project: Path, tags: Iterable[str]) -> dict[str, str]:
-    """The environment in which the repositories of a folder are on their hosts; it is empty without any."""
+    """Return the environment in which a folder's remote repositories are on their hosts; {} if it has none."""
     if not remotes.is_dir():
         return {}
     hosts, made = Hosts(project.parent), {}
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_said_at_its_place(name: str, project: Path) -> None:
 
 
 def said(request: dict[str, Any], project: Path) -> str:
-    """What loading prints."""
+    """Return what loading prints."""
     path, environment = request.pop("path"), request.pop("env", {})
     request = {key: tuple(value) if isinstance(value, list) else value for key, value in request.items()}
     try:
@@ -134,7 +134,7 @@ def test_what_a_run_comes_to(name: str, project: Path, tmp_path: Path) -> None:
 
 
 def in_order(results: tuple[TrialResult, ...]) -> list[TrialResult]:
-    """As the cases stand in the file; they finish in any order."""
+    """Return the results in the order of the file; cases finish in any order."""
     suite = results[0].trial.suite
     places = {named(case): place for place, case in enumerate(suite.cases)}
     return sorted(results, key=lambda result: places[named(result.trial.case)])
@@ -145,7 +145,7 @@ def named(case: Case) -> str:
 
 
 def facts(result: TrialResult) -> dict[str, Any]:
-    """All that an `expected.yaml` may say of a case."""
+    """Return all facts about a case that an `expected.yaml` may contain."""
     trial, case = result.trial, result.trial.case
     return {
         "status": result.status,
@@ -206,7 +206,7 @@ def suite_facts(result: TrialResult) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Tuples as lists, options as mappings of what was given."""
+    """Convert tuples to lists, and options to mappings of the given values."""
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -217,7 +217,7 @@ def plain(value: Any) -> Any:
 
 
 def portable(message: dict[str, Any]) -> dict[str, Any]:
-    """The message without the places of its files on this machine."""
+    """Return the message without absolute paths."""
     content = message["content"]
     if not isinstance(content, list):
         return message
@@ -225,7 +225,7 @@ def portable(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown_like(found: Any, expected: Any) -> Any:
-    """The part of what was found that an expectation speaks of."""
+    """Return the part of the result that the expectation covers."""
     if isinstance(found, dict) and isinstance(expected, dict):
         return {key: shown_like(found.get(key, "MISSING"), value) for key, value in expected.items()}
     return found

@@ -1,7 +1,7 @@
 """Every code of a file has a folder under `tests/cases/invalid`.
 
 A folder `CODE--FORM` gives that code alone, in that form: `include` is a template, `jsonl` a line of a JSON Lines file,
-`sidecar` the YAML file beside one. Other words behind the dashes say how the mistake came about.
+`sidecar` the YAML file beside one. Other suffixes describe the cause of the mistake.
 """
 
 import re
@@ -43,12 +43,12 @@ NOT_IN_FOLDERS = {
     "other-sheets": "it needs a workbook; see tests/unit/authoring/cases/data_files/test_binary_tables_workbook.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }
-"""Codes that no folder can show → why."""
+"""Codes that no folder can show → reason."""
 
 
 @cache
 def heads(folder: Path) -> tuple[tuple[str, str], ...]:
-    """(file, code) of everything that a folder expects."""
+    """Return (file, code) of every diagnostic that a folder expects."""
     text = (folder / "expected.txt").read_text(encoding="utf-8")
     usage = [("", found["code"]) for found in USAGE.finditer(text)]
     return (*((found["file"] or "", found["code"]) for found in HEADLINE.finditer(text)), *usage)

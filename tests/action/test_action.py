@@ -1,4 +1,4 @@
-"""The GitHub Action and the release workflow: their scripts as the runner starts them, against a GitHub of our own."""
+"""Test the scripts of the GitHub Action and the release workflow as the runner starts them, against a local GitHub."""
 
 import json
 import os
@@ -23,13 +23,13 @@ HOSTILE = '### agentv\n\n`::set-env name=A::b` ${{ secrets.KEY }} "; rm -rf / #\
 
 
 class GitHub(HttpServer):
-    """The comments of pull request 7 of acme/evals, as GitHub's REST API has them."""
+    """A fake of GitHub's REST API for the comments of pull request 7 of acme/evals."""
 
     def __init__(self) -> None:
         super().__init__(self.respond)
         self.comments: list[dict[str, Any]] = []
         self.status = 200
-        self.broken: tuple[int, bytes] | None = None  # a length and a body that is sent instead
+        self.broken: tuple[int, bytes] | None = None  # Content-Length and body to send instead
 
     @property
     def calls(self) -> list[str]:
@@ -84,7 +84,7 @@ PULL_REQUEST = {"pull_request": {"number": 7}}
 
 def test_the_comment_is_created_then_updated(github: GitHub, tmp_path: Path) -> None:
     marker = post_comment.marker_of("evals -->/nightly")
-    for number in range(150):  # more than a page; some look like ours, and are not
+    for number in range(150):  # more than one page; some look like the Action's comments but are not
         github.add(f"{marker}\nmine {number}" if number % 50 == 0 else f"see {marker}", "User")
     before = [dict(one) for one in github.comments]
 
@@ -154,7 +154,7 @@ def test_the_runner_gets_status_reports_and_summary(tmp_path: Path, monkeypatch:
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "agentv.py").write_text("")  # what would run instead passes everything
+    (tmp_path / "agentv.py").write_text("")  # a shadowing module that would pass everything
 
     monkeypatch.setenv("GITHUB_ENV", str(tmp_path / "env"))
     code = 'os.system("echo ::error::PWN && echo ::stop-commands::x") or "GITHUB_ENV" in os.environ'
@@ -199,7 +199,7 @@ def steps() -> list[dict[str, Any]]:
 
 
 def test_no_script_contains_an_expression() -> None:
-    """The runner puts the value of an expression into the script's text: a hostile one would be a part of the program."""
+    """The runner pastes an expression's value into the script, so a hostile value would run as code."""
     scripts = [step["run"] for step in steps() if "run" in step]
     assert len(scripts) > 5
     assert [script for script in scripts if "${{" in script] == []
@@ -235,7 +235,7 @@ def test_what_is_installed_has_a_version() -> None:
 
 
 def test_hooks_run_at_every_commit() -> None:
-    """pre-commit skips a hook without `always_run` where no file is left to check, such as when one is deleted."""
+    """Without `always_run`, pre-commit skips a hook when no file is left to check, as after a deletion."""
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert (hook["always_run"], hook["pass_filenames"]) == (True, False)
     assert not {"files", "types", "types_or", "exclude"} & set(hook)

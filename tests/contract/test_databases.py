@@ -1,4 +1,4 @@
-"""What every `agentv.extensions.team.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
+"""Test `agentv.extensions.team.database.Database` and its users on SQLite and on a real PostgreSQL."""
 
 import itertools
 import json
@@ -92,7 +92,7 @@ def test_a_transaction_takes_effect_whole_or_not_at_all(database):
     add("kept")
     with pytest.raises(StoreError) as raised:
         add("lost", then="SELECT * FROM nowhere")
-    assert not isinstance(raised.value, DatabaseUnavailableError)  # trying again would not help
+    assert not isinstance(raised.value, DatabaseUnavailableError)  # a retry would not help
     assert Tokens(database).projects() == ["kept"]
 
 
@@ -145,7 +145,7 @@ def rows_in(database):
 def test_rows_are_stored_once_however_often_they_come(uploads, database, replica):
     first, second = row("a") + row("b"), b"\n" + row("c", "é") + row("a", "again")
     with pytest.raises(UploadConflictError):
-        uploads.add_rows(NAME, batch(0, first))  # was not begun
+        uploads.add_rows(NAME, batch(0, first))  # the run has no record yet
     assert uploads.put_record(NAME, RECORD, writing=True)
     with pytest.raises(UploadConflictError):
         uploads.add_rows(NAME, batch(len(first), second))  # out of order
@@ -195,7 +195,7 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
     with pytest.raises(UploadRefusedError, match="both a file and a directory"):
         uploads.put_files(NAME, {"artifacts/a/b/c": "0" * 64, "artifacts/a": "0" * 64})
     with pytest.raises(UploadRefusedError, match="id of a run"):
-        uploads.put_record(replace(NAME, run=RUN_ID.replace("2", "٢")), RECORD, writing=False)  # other digits
+        uploads.put_record(replace(NAME, run=RUN_ID.replace("2", "٢")), RECORD, writing=False)  # non-ASCII digits
 
 
 def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path, replica):
@@ -208,10 +208,10 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     with pytest.raises(StoreError, match="another server uses"):
         Replica(database, tmp_path / "copies")
     with pytest.raises(UploadConflictError):
-        uploads.add_rows(NAME, batch(len(first), third, replace=True))  # all rows are replaced, or none
+        uploads.add_rows(NAME, batch(len(first), third, replace=True))  # a replacement must start at row 0
     replaced = uploads.add_rows(NAME, batch(0, first + third, replace=True))
     assert (replaced.generation, replaced.size) == (2, len(first + third))
-    with pytest.raises(UploadConflictError):  # sent again by somebody who does not know of it
+    with pytest.raises(UploadConflictError):  # sent again by a client that does not know of the replacement
         uploads.add_rows(NAME, batch(0, first + second, replace=True))
     index = replica.root("support") / ".agentv/results" / RUN_ID / "index.jsonl"
     assert replica.update() == 1
@@ -268,7 +268,7 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     assert (run / "summary.json").exists()
     assert not is_being_written(run)
     replica.close()
-    replica = Replica(database, tmp_path / "copies")  # another process finds what is there
+    replica = Replica(database, tmp_path / "copies")  # another process finds the existing copies
     assert replica.update() == 0
     replica.close()
 
@@ -402,7 +402,7 @@ def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
         finally:
             server.start()
         until(lambda: _works(database))
-        until((replica.root("late") / ".agentv/results").exists)  # it goes on by itself
+        until((replica.root("late") / ".agentv/results").exists)  # it recovers by itself
 
 
 def _works(database):
@@ -451,6 +451,12 @@ def test_members_and_sessions(database):
     assert sessions.find(text) is None
     actions = [line.action for line in audit_lines(database, "support")]
     assert [actions.count(one) for one in ("member added", "member removed")] == [3, 2]
-    for wrong in ("ada", "ada@", "аda@example.org", "ada@example.org\n", "ada @example.org"):  # Cyrillic
+    for wrong in (
+        "ada",
+        "ada@",
+        "аda@example.org",
+        "ada@example.org\n",
+        "ada @example.org",
+    ):  # the third starts with a Cyrillic letter
         with pytest.raises(UsageError):
             member_name(wrong, None)

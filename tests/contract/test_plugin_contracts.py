@@ -1,4 +1,4 @@
-"""The suites of `agentv.testing.contract`, run on our own targets, and on plugins that obey and break them."""
+"""Run the suites of `agentv.testing.contract` on built-in targets and on plugins that follow or break the contracts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from agentv.testing.contract import AssertionContract, ReportContract, TargetCon
 
 
 class TestEcho(TargetContract):
-    """It neither fails nor waits, so that two tests of the contract do not apply."""
+    """Echo neither fails nor waits, so two tests of the contract do not apply."""
 
     test_a_failure_is_a_value_and_the_next_call_is_made = None
     test_a_call_can_be_cancelled = None
@@ -52,7 +52,7 @@ class TestCli(TargetContract):
 
 @dataclass(frozen=True, slots=True)
 class Capitals(ProviderSettings):
-    """Answers with the prompt in capitals."""
+    """A target that answers with the prompt in capitals."""
 
     short: ClassVar[str | None] = "mark"
 
@@ -83,7 +83,7 @@ class Capitalizing:
 
 
 class TestCapitalsWithAnyText(TargetContract):
-    """A target whose answer is not known in advance. As echo, it neither fails nor waits."""
+    """A target whose answer is not known in advance. Like echo, it neither fails nor waits."""
 
     test_a_failure_is_a_value_and_the_next_call_is_made = None
     test_a_call_can_be_cancelled = None
@@ -188,7 +188,7 @@ def test_facts_of_a_wrong_type_are_found(fact, value):
 
 @dataclass(frozen=True, slots=True)
 class Broken(DeclaredAssertion):
-    """Breaks every rule, one at a time."""
+    """An assertion that breaks one rule at a time."""
 
     how: Annotated[str, Doc("which")] = ""
 

@@ -1,4 +1,4 @@
-"""What every store of a run does, on disk and in memory."""
+"""Contract of run stores, on disk and in memory."""
 
 from datetime import UTC, datetime
 
@@ -89,6 +89,6 @@ def test_a_finished_trial_is_named_by_its_key(store, status):
 
 
 def test_a_trial_that_stopped_its_target_is_not_finished(store):
-    """Whatever made the target refuse is mended before the run goes on."""
+    """The cause of the refusal is assumed to be fixed before the run is resumed."""
     store.finish(finished("errored", error=CallFailure("http-status", "HTTP 401", stops=True)))
     assert list(store.finished()) == []

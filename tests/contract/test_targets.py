@@ -1,4 +1,4 @@
-"""What every target must do, whatever its provider."""
+"""Contract of targets, for every provider."""
 
 from __future__ import annotations
 
@@ -102,10 +102,10 @@ HOSTED = ("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "
 """The providers of `openai_api/hosted.py`."""
 
 AGENTS = frozenset(name for name in PROVIDERS if registry().find(name).settings.is_agent)
-"""Coding agents, which have tests of their own: `tests/unit/extensions/agents/adapters`, `tests/e2e/test_native_agents.py`."""
+"""Coding agents, tested in `tests/unit/extensions/agents/adapters` and `tests/e2e/test_native_agents.py`."""
 
 OTHERS = frozenset({"local", "bedrock", "vertex"}) | AGENTS
-"""`local` embeds and answers nothing; two are `litellm` with protocols of their clouds."""
+"""`local` only computes embeddings; the other two are `litellm` with their cloud's protocol."""
 
 
 def _hosted(name: str, model: str, place: Place) -> ProviderSettings:
@@ -154,7 +154,7 @@ FAILING: dict[str, tuple[Make, str]] = {
     "gemini": (lambda place: place.gemini("fail"), "http-status"),
     "litellm": (lambda place: place.litellm("fail"), "http-status"),
 }
-"""Targets that always fail, and how. `echo` has no way to."""
+"""Targets that always fail, with the failure; `echo` cannot fail."""
 
 WAITING: dict[str, Make] = {
     "mock": lambda place: Mock(response="late", delay_ms=60_000),
@@ -169,11 +169,11 @@ WAITING: dict[str, Make] = {
     "gemini": lambda place: place.gemini("hang"),
     "litellm": lambda place: place.litellm("hang"),
 }
-"""Targets that take for ever, or as good as."""
+"""Targets that never answer in time."""
 
 
 def _each(names: Iterable[str]) -> pytest.MarkDecorator:
-    """A test for each of these targets."""
+    """Parametrize a test with these targets."""
     return pytest.mark.parametrize("name", each(names))
 
 
@@ -216,9 +216,11 @@ def test_its_settings_are_frozen_and_documented(name):
 
 @_each(ECHOING)
 class TestEachTarget(TargetContract):
-    """The tests that plugins pass too."""
+    """The contract's public tests, which plugins pass too."""
 
-    test_a_failure_is_a_value_and_the_next_call_is_made = test_a_call_can_be_cancelled = None  # below
+    test_a_failure_is_a_value_and_the_next_call_is_made = test_a_call_can_be_cancelled = (
+        None  # replaced by the tests below
+    )
 
     @pytest.fixture(autouse=True)
     def _given(self, name, place):
@@ -278,11 +280,13 @@ def test_a_time_limit_of_its_own_is_kept(name, place):
     assert (found.code, found.retryable) == ("timeout", True)
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body")  # which SDKs of others do
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # raised inside some SDKs
 @_each(["echo", "python", "javascript", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"])
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))
-    assert found.code == ("bad-template" if name == "http" else "output-too-large")  # its body is a template's text
+    assert found.code == (
+        "bad-template" if name == "http" else "output-too-large"
+    )  # `http` renders its body from a template
     [found] = answers(make(place), request("ä" * 5_000_000 if name not in ("http", "openai") else "a" * 9_000_000))
     assert isinstance(found, TargetResponse)

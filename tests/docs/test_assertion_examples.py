@@ -1,4 +1,4 @@
-"""Every assertion type has an example, and each of its cases comes to what its name says. The site shows what is run here."""
+"""Every assertion type has an example whose cases have the outcomes that they are named after; the site shows them."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ EXPECTED = {"passes": "passed", "fails": "failed"}
 
 
 def wrong_outcomes(example: Example) -> list[str]:
-    """The outcomes that are not as the names of the cases say; an example that compares answers has both verdicts."""
+    """Return the outcomes that differ from the case names; an example that compares answers must give both verdicts."""
     found = [one.as_text() for one in example.outcomes if EXPECTED.get(one.case, one.status) != one.status]
     both = {one.status for one in example.outcomes} == {"passed", "failed"}
     return found if both else [*found, f"{example.file}: one case passes, and one fails"]

@@ -1,4 +1,4 @@
-"""What the documentation shows is true: its files are right, its commands print what it says.
+"""The documentation's files are valid, and its commands print what it shows.
 
 How blocks are marked (CONTRIBUTING tells authors):
 
@@ -52,7 +52,7 @@ PAGES = [
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {"text", "sh"}
 OF_A_SHELL = re.compile(r"[|&;<>()$`*?\[#~\n]")
-"""What makes a line more than a command and its words, in quotes too: a command with such runs in a shell."""
+"""A character that makes a command line need a shell, even within quotes."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Block:
 
 @cache
 def text_of(page: Path) -> str:
-    """A page as the site has it, with its generated parts."""
+    """Return a page's text as published on the site, including its generated parts."""
     return complete(page.read_text(encoding="utf-8"))
 
 
@@ -82,12 +82,12 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 def environment_of(home: Path) -> Path:
-    """The virtual environment of a page that installs packages."""
+    """Return the virtual environment of a page that installs packages."""
     return Path(f"{home}-environment")
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What commands of a page see: the installed program, and nothing of whoever runs the tests."""
+    """Return the environment of a page's commands: the installed agentv, and nothing from the user's environment."""
     own = environment_of(home) / "bin"
     path = f"{own if own.exists() else Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     alone = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}  # no network
@@ -102,7 +102,8 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def make_environment(home: Path) -> None:
-    """A virtual environment for a page that installs packages. It sees what the tests see, and changes nothing there."""
+    """Create a virtual environment for a page that installs packages; it sees the tests' packages but cannot change
+    them."""
     place = environment_of(home)
     venv.create(place, with_pip=False, symlinks=True)
     (inside,) = place.glob("lib/python*/site-packages")
@@ -116,14 +117,14 @@ def make_environment(home: Path) -> None:
 
 
 def commands_of(block: Block) -> Iterator[tuple[str, str]]:
-    """Each command, and what it is said to print."""
+    """Yield each command with its documented output."""
     for part in re.split(r"^\$ ", block.body, flags=re.MULTILINE)[1:]:
         command, _, said = part.partition("\n")
         yield command, said
 
 
 def matches(said: str, printed: str) -> bool:
-    """Whether a text is what was said, where `...` stands for anything. A slow machine shows progress, too."""
+    """Whether output matches the documented text, in which `...` matches anything; extra progress lines are ignored."""
     if "running, " not in said:
         printed = re.sub(r"^\d+/\d+ trials: .*\n", "", printed, flags=re.MULTILINE)
     pattern = ".*".join(re.escape(piece) for piece in said.rstrip().split("..."))
@@ -145,9 +146,9 @@ PROGRESS = re.compile(r"^[0-9,]+/[0-9,]+ trials: .*\n", re.MULTILINE)
 
 
 def run_command(command: str, home: Path) -> tuple[int, str]:
-    """The exit status of a command, and its output: `agentv` in a fork where a shell would do no more.
+    """Return the exit status and output of a command; a plain `agentv` command runs in a fork, without a shell.
 
-    Lines of progress are left out: a slow machine prints more of them.
+    Progress lines are left out, because their number depends on the machine's speed.
     """
     env = environment(home)
     if re.match(r"agentv ", command) and not OF_A_SHELL.search(command) and not environment_of(home).exists():
@@ -185,8 +186,8 @@ def check_file(file: Path, text: str, block: Block) -> None:
         "older-spelling",
         "criteria-not-judged",
         "contradiction",
-        "no-api-key",  # a page has no key
-    }  # of the file around the fragment, not of the fragment
+        "no-api-key",  # pages set no key
+    }  # codes about the file around the fragment
     assert [f"{one.span}: {one.message}" for one in found if one.code not in beside] == [], f"line {block.line}"
 
 
@@ -237,7 +238,7 @@ NEEDS = {
     "test-a-coding-agent.md": ("bwrap",),
     "write-a-plugin.md": ("editables", "hatchling"),
 }
-"""What the examples of a page need, by its name."""
+"""Setup required by a page's examples, by page name."""
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ NEEDS = {
     [pytest.param(page, id=str(page.relative_to(ROOT)), marks=needs(*NEEDS.get(page.name, ()))) for page in PAGES],
 )
 def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()  # the page's directory is a repository of its own
+    (tmp_path / ".git").mkdir()  # make the page's directory a repository root
     blocks = list(blocks_of(page))
     if any(block.language == "console" and "$ pip install" in block.body for block in blocks):
         make_environment(tmp_path)
@@ -324,7 +325,7 @@ def test_a_wrong_page_is_found(tmp_path: Path) -> None:
 
 
 def test_shell_words_of_examples_are_commands() -> None:
-    """The examples of `--help` name commands that exist."""
+    """Words shown in `--help` examples are existing commands."""
     context = click.Context(cli)
     for name in cli.list_commands(context):
         found = cli.get_command(context, name)

@@ -1,4 +1,4 @@
-"""The site's own pages: the names of agentv that they give exist, and their install lines work."""
+"""Names of agentv on the site's pages exist, and its install commands work."""
 
 import re
 import shlex
@@ -20,11 +20,12 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "agentv"
 COMING_FROM = ("deepeval", "inspect", "pydantic-evals", "pytest")
 BARE_INSTALL = re.compile(r"pip install (?:-\S+ )*['\"]?agentv(?! @)(?![\w\[.-])")
-"""Installs a release; no release exists yet. With an extra, pip adds to the agentv that is installed."""
+"""A command that installs agentv from PyPI, where no release exists yet; with an extra, pip extends the installed
+agentv."""
 
 
 def known_names() -> set[str]:
-    """What a page can call agentv's: types, targets, keys of eval files and their values, flags, the Python API."""
+    """Return the names that pages may mention: types, targets, keys and values of eval files, flags, the Python API."""
     schema = schema_text("eval")
     keys = set(re.findall(r'"(\w+)": \{', schema))
     values = {value for one in re.findall(r'"enum": \[([^\]]*)\]', schema) for value in re.findall(r'"(\w+)"', one)}
@@ -32,7 +33,7 @@ def known_names() -> set[str]:
 
 
 def flags(command: click.Command) -> set[str]:
-    """The options of a command and of all commands below it."""
+    """Return the options of a command and all of its subcommands."""
     own = {flag for one in command.params for flag in one.opts}
     if not isinstance(command, click.Group):
         return own
@@ -42,7 +43,7 @@ def flags(command: click.Command) -> set[str]:
 
 
 def is_known(shown: str, known: set[str]) -> bool:
-    """Whether what a page shows is agentv's: a command with its flags, a call, a line of a file, or a name."""
+    """Whether code shown on a page is agentv's: a command with its flags, a call, a line of a file, or a name."""
     program, *words = shlex.split(shown)
     if program == "agentv":
         return words[0] in cli.list_commands(click.Context(cli)) and {
@@ -78,7 +79,9 @@ def test_commands_that_pages_show_and_no_test_runs_exist() -> None:
 
 def test_install_lines_work_without_a_release() -> None:
     files = [ROOT / "README.md", ROOT / "action.yml", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
-    files.remove(ROOT / "docs" / "how-to" / "install.md")  # says from when on a release can be installed
+    files.remove(
+        ROOT / "docs" / "how-to" / "install.md"
+    )  # it explains from which version on a release can be installed
     files += [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.md")]
     assert [str(file) for file in files if BARE_INSTALL.search(file.read_text(encoding="utf-8"))] == []
     assert BARE_INSTALL.search("- run: pip install agentv\n")
@@ -88,7 +91,9 @@ def test_install_lines_work_without_a_release() -> None:
 def test_the_install_page_lists_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     text = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
-    extras = (extra for extra, packages in project["optional-dependencies"].items() if packages)  # older ones are empty
+    extras = (
+        extra for extra, packages in project["optional-dependencies"].items() if packages
+    )  # empty extras are kept for older names
     assert [extra for extra in extras if f"`{extra}`" not in text] == []
 
 

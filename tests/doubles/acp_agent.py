@@ -1,11 +1,11 @@
-"""An agent that speaks ACP and does what its script says: a process of its own, started by tests.
+"""A scripted ACP agent that tests start as a process.
 
 `python acp_agent.py SCRIPT`: a JSON object with `prompts`, a list of lists of steps, one for each prompt. A step is an
-object with one key; the methods `do_…` of `AcpAgent` are what it may be. Its messages are plain JSON: the package `acp`,
-by which the product's own end speaks, takes 700 milliseconds to import.
+object with one key, which names a `do_…` method of `AcpAgent`. The messages are plain JSON, because importing the
+package `acp`, which agentv itself uses, takes 700 milliseconds.
 """
 
-# ruff: noqa: ASYNC220, ASYNC240  # it has one thing to do at a time
+# ruff: noqa: ASYNC220, ASYNC240  the process handles one request at a time
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ OPTIONS = [
 
 
 class RequestError(Exception):
-    """What a request is answered with in place of a result: code, message and data."""
+    """A JSON-RPC error response: code, message and data."""
 
 
 class AcpAgent:
@@ -46,7 +46,7 @@ class AcpAgent:
         self.numbers, self.waiting = count(), {}
 
     async def serve(self):
-        """Do what is asked on standard input until it ends."""
+        """Handle requests from standard input until it closes."""
         reader = asyncio.StreamReader(limit=1 << 26)
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         tasks = set()
@@ -169,7 +169,7 @@ class AcpAgent:
         return {"stopReason": "end_turn", "usage": counts}
 
     async def do_call(self, wanted):
-        """Call a tool of the MCP server that this session was given, by the `mcp` package's client."""
+        """Call a tool of the session's MCP server with the client of the `mcp` package."""
         from mcp import Client, MCPError, StdioServerParameters
 
         server = next(one for one in self.servers if one["name"] == wanted["server"])

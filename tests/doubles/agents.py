@@ -1,4 +1,4 @@
-"""Scripted ACP agents as targets, and a sandbox that records what it is asked."""
+"""Scripted ACP agents as targets, and a sandbox that records its calls."""
 
 import json
 import sys
@@ -15,20 +15,20 @@ AGENT = Path(__file__).with_name("acp_agent.py")
 def acp(
     *steps: dict, begin: dict | None = None, options: list | None = None, prompts: list | None = None, **settings: Any
 ) -> Acp:
-    """An agent that does these steps at each prompt, or those of `prompts` one after the other."""
+    """Return an agent that performs these steps at each prompt, or the successive entries of `prompts`."""
     script = {"begin": begin or {}, "options": options, "prompts": prompts or [list(steps)]}
     return Acp(Command((sys.executable, str(AGENT), json.dumps(script))), **settings)
 
 
 def call(identity: str = "call-1", **more: Any) -> dict:
-    """A step that reports a tool call."""
+    """Return a step that reports a tool call."""
     told = {"sessionUpdate": "tool_call", "toolCallId": identity, "title": "Bash", "status": "completed", **more}
     return {"update": told}
 
 
 @dataclass
 class RecordingSandbox:
-    """Confines nothing; shows that it was asked."""
+    """A sandbox that confines nothing and records its calls."""
 
     home: str = ""
     name: str = "none"

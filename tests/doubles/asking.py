@@ -1,4 +1,4 @@
-"""Asking a target in a test: requests with defaults, and a target that is connected, asked and closed."""
+"""Helpers that call a target in a test: requests with defaults, and a target that is connected, called and closed."""
 
 import asyncio
 import inspect
@@ -32,7 +32,7 @@ async def asked(target: Any, one: TargetRequest) -> TargetResponse | Failure:
 
 
 def answers(settings: ProviderSettings, *requests: TargetRequest, **spec: Any) -> list[TargetResponse | Failure]:
-    """What a target says to requests that are made at once."""
+    """Return a target's answers to concurrent requests."""
 
     async def ask() -> list[TargetResponse | Failure]:
         executor = DaemonThreads()
@@ -51,7 +51,7 @@ def answer(settings: ProviderSettings, one: TargetRequest | None = None, **spec:
 
 
 def sent(made: Callable[[ModelServer], ProviderSettings], one: TargetRequest | None = None) -> ModelCall:
-    """The call that a model server got."""
+    """Return the call that a model server received."""
     with ModelServer("yes") as server:
         found = answer(made(server), one)
         assert isinstance(found, TargetResponse), found
@@ -60,7 +60,7 @@ def sent(made: Callable[[ModelServer], ProviderSettings], one: TargetRequest | N
 
 
 def told(made: Callable[[ModelServer], ProviderSettings], *said: Any) -> list[TargetResponse | Failure]:
-    """What a target makes of replies of a model server, one a call."""
+    """Return a target's responses to these replies of a model server, one per call."""
     with ModelServer(list(said)) as server:
         return [answer(made(server)) for _ in said]
 
@@ -78,13 +78,13 @@ def embedded(settings: ProviderSettings, texts: list[str], timeout_s: float = 10
 
 
 def at_home(settings: Any) -> Any:
-    """The settings, whose server on loopback passes for the provider's own: so that the provider's prices hold."""
+    """Return settings that treat the loopback server as the provider's own, so that the provider's prices apply."""
     kind = type("AtHome", (type(settings),), {"__slots__": (), "elsewhere": lambda _: None})
     return kind(**{name: getattr(settings, name) for name in options_of(settings)})
 
 
 def code(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> str:
-    """The code of the failure that a target gives."""
+    """Return the code of a target's failure."""
     found = answer(settings, one, **spec)
     assert isinstance(found, Failure), found
     return found.code

@@ -1,4 +1,4 @@
-"""Pages of a browser that tests use one after the other: a page of its own costs more than loading a report in it."""
+"""Browser pages that tests reuse: opening a page costs more than loading a report into it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS = ("console", "pageerror", "request")
 
 @contextmanager
 def launched_pages() -> Iterator[Pages]:
-    """The pages of a Chromium that runs meanwhile."""
+    """Yield the pages of a Chromium that runs during the block."""
     require("chromium", "playwright")
     from playwright.sync_api import sync_playwright
 
@@ -26,7 +26,7 @@ def launched_pages() -> Iterator[Pages]:
 
 
 class Pages:
-    """Lends pages. A page that comes back has left its document, and has nothing stored."""
+    """A pool of pages. A returned page is blank, with an empty storage."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -34,20 +34,20 @@ class Pages:
         self._lent: list[tuple[Any, dict[str, Any]]] = []
 
     def lend(self, *, view: dict[str, int] = DESKTOP, dark: bool = False, **listeners: Any) -> Any:
-        """An empty page; each of `EVENTS` that is given is listened to until the page comes back."""
+        """Return an empty page; listeners, by the names in `EVENTS`, are attached until the page is returned."""
         page = self._free.pop() if self._free else self._context.new_page()
         page.set_viewport_size(view)
         page.emulate_media(color_scheme="dark" if dark else "light")
-        page.set_default_timeout(120_000)  # it runs beside other tests
+        page.set_default_timeout(120_000)  # other tests run at the same time
         for event, listener in listeners.items():
             page.on(event, listener)
         self._lent.append((page, listeners))
         return page
 
     def take_back(self) -> list[Any]:
-        """Take back all that were lent; what their documents, and pages that these opened, have as `window.hacked`.
+        """Take back all lent pages; return `window.hacked` of each of them and of the pages that they opened.
 
-        One page is used again. Others are closed: a page behind another one is hidden, and draws rarely or never.
+        One page is reused. The others are closed, because a page behind another one is hidden and rarely drawn.
         """
         opened = [page for page in self._context.pages if page not in self._free]
         hacked = [page.evaluate("window.hacked") for page in opened]
@@ -67,11 +67,11 @@ class Pages:
 
 
 class Watched:
-    """Lends pages that may ask one server alone.
+    """Lends pages that may send requests to one server only.
 
     Attributes:
-        asked: whom they asked.
-        wrong: what they logged, what they raised, and whom else they asked.
+        asked: URLs of their requests.
+        wrong: their console messages, errors and requests to other servers.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -93,7 +93,7 @@ class Watched:
         )
 
     def open(self, address: str, at: str = "", **view: Any) -> Any:
-        """A page of a server that has been loaded."""
+        """Return a page that has loaded an address of a server."""
         page = self.lend(address.partition("?")[0], **view)
         page.goto(f"{address}{at}")
         page.wait_for_selector("html[data-ready]", state="attached")
@@ -101,19 +101,19 @@ class Watched:
 
 
 def load_report(page: Any, path: Path, at: str = "") -> None:
-    """Open a report, and wait until it can be used."""
+    """Open a report and wait until it is ready."""
     page.goto(path.as_uri() + at)
     page.wait_for_selector("html[data-ready]", state="attached")
 
 
 def follow(page: Any, at: str) -> None:
-    """Have an open report show another part of itself, and wait until it does."""
+    """Navigate an open report to another fragment, and wait until it is shown."""
     page.evaluate("(at) => { location.hash = at }", at)
     settle(page)
 
 
 def settle(page: Any) -> None:
-    """Wait until the page has followed its address; the event of a change comes after the change."""
+    """Wait until the page has handled its `hashchange` event, which fires after the change."""
     page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
     page.wait_for_function(
         """() => !document.querySelector('.told')?.textContent.includes('searching')
@@ -122,7 +122,7 @@ def settle(page: Any) -> None:
 
 
 def barriers(page: Any) -> list[str]:
-    """What keeps people from using the page, by axe-core's rules."""
+    """Return the accessibility violations that axe-core finds."""
     settle(page)
     require("axe-core")
     file = axe()

@@ -1,4 +1,4 @@
-"""Cases of a run, made by hand, as a comparison holds them."""
+"""Hand-made cases of a run, in the form used by comparisons."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 
 def held(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
-    """The cases with these keys."""
+    """Return the cases with these outcomes."""
     cases = RunCases(SharedValues())
     for key, outcome in outcomes.items():
         cases.add(CaseScope(key.suite, None, key.prompt, key.target, key.variant), key.case_id, outcome)

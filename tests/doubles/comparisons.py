@@ -1,4 +1,4 @@
-"""Comparisons, made by hand."""
+"""Hand-made comparisons."""
 
 from msgspec.structs import replace
 
@@ -75,7 +75,7 @@ MOVED = (moved("return-late", 1.0, 0.0, LACKS, RUDE), moved("refund", 0.5, 0.9))
 
 
 def comparison(whole: Judgement | None = WORSE, **given) -> Comparison:
-    """What WORSE says, with two cases that moved; further keywords are the comparison's own."""
+    """Return a comparison with the judgement WORSE and two moved cases; keywords set its fields."""
     fields = {
         "question": ComparisonSettings(),
         "pairs": tuple(one.pair for one in MOVED),

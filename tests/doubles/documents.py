@@ -9,6 +9,6 @@ PDF_BASE64 = "JVBERi0xLjcgcmVzdA=="
 
 
 def pdf(folder: Path, name: str = "report.pdf") -> DocumentBlock:
-    """A block of a file that is there."""
+    """Write a PDF and return its document block."""
     (folder / name).write_bytes(PDF)
     return DocumentBlock(f"./{name}", str(folder / name), name)

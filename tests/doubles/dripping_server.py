@@ -1,4 +1,4 @@
-"""A server on loopback that sends one byte after the other, and never all of them."""
+"""A loopback server that sends its response byte by byte and never finishes."""
 
 import socket
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ EVERY_S = 0.02
 
 @contextmanager
 def dripping_server(head: bytes = b"HTTP/1.1 200 OK\r\nX-Never-Ends: ") -> Iterator[str]:
-    """The address of a server whose answers begin like this, and go on with a byte at a time."""
+    """Yield the address of a server whose responses start with `head` and continue with one byte at a time."""
     ended = Event()
     listening = socket.create_server(("127.0.0.1", 0))
 

@@ -1,4 +1,4 @@
-"""An editor: a client of the language server, which runs as editors start it."""
+"""An editor: a client of the language server, which is started as editors start it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 60
 
 @contextmanager
 def started_editor(command: str, root: Path) -> Iterator[Editor]:
-    """An editor whose server runs meanwhile. The server's own loop must end by itself afterwards."""
+    """Yield an editor connected to a running server; the server must exit by itself afterwards."""
     editor = Editor(root)
     editor.start(command)
     yield editor
@@ -26,7 +26,7 @@ def started_editor(command: str, root: Path) -> Iterator[Editor]:
 
 
 class Editor:
-    """Calls of a language client, one after the other; columns are counted in UTF-16 units from 0."""
+    """Synchronous calls of a language client; columns are counted in UTF-16 units from 0."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -66,7 +66,7 @@ class Editor:
         return from_fs_path(str(path))
 
     def open(self, name: str, text: str, *, saved: bool = True) -> list[types.Diagnostic]:
-        """Open a file; what is wrong with it."""
+        """Open a file and return its diagnostics."""
         path = self.root / name
         if saved:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Editor:
         return self.diagnostics(name)
 
     def type(self, name: str, text: str) -> list[types.Diagnostic]:
-        """Replace the text of an open file, without saving it; what is wrong with it."""
+        """Replace the text of an open file without saving it, and return its diagnostics."""
         uri = self.uri(self.root / name)
         self._versions[uri] += 1
         document = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
@@ -91,7 +91,7 @@ class Editor:
         return self.wait(name, lambda found: found.version == self._versions[uri])
 
     def wait(self, name: str, enough: Any) -> list[types.Diagnostic]:
-        """The mistakes of a file, once they are as they must become."""
+        """Return the diagnostics of a file once `enough` accepts them."""
         return self._run(self._until(self.uri(self.root / name), enough))
 
     async def _until(self, uri: str, enough: Any) -> list[types.Diagnostic]:
@@ -105,7 +105,7 @@ class Editor:
         self._call(self._client.text_document_did_close, types.DidCloseTextDocumentParams(document))
 
     def complete(self, name: str, text: str) -> list[str]:
-        """The labels that are offered at the `|` of a text."""
+        """Return the completion labels at the `|` of a text."""
         return [item.label for item in self.items(name, text)]
 
     def items(self, name: str, text: str) -> list[types.CompletionItem]:
@@ -117,13 +117,13 @@ class Editor:
         return sorted(found.items, key=lambda item: item.sort_text)
 
     def ask(self, method: str, params: Any, name: str, position: tuple[int, int] | types.Position, **more: Any) -> Any:
-        """The answer to a request about a place."""
+        """Return the response to a request about a position."""
         at = position if isinstance(position, types.Position) else types.Position(*position)
         document = types.TextDocumentIdentifier(self.uri(self.root / name))
         return self._run(getattr(self._client, f"{method}_async")(params(text_document=document, position=at, **more)))
 
     def send(self, method: str, params: Any) -> Any:
-        """The answer to any other request."""
+        """Return the response to any other request."""
         return self._run(getattr(self._client, f"{method}_async")(params))
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Embeddings in a test: a model of a few words, saved to a directory, and an embedder that counts its calls."""
+"""Embeddings for tests: a saved model of a few words, and an embedder that counts its calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ WORDS: Mapping[str, tuple[float, ...]] = {
 
 
 def saved_model(directory: Path) -> Path:
-    """A model2vec model that knows WORDS."""
+    """Save and return a model2vec model that knows WORDS."""
     import numpy as np
     from model2vec import StaticModel
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -31,13 +31,13 @@ def saved_model(directory: Path) -> Path:
 
 
 def of_words(text: str) -> tuple[float, ...]:
-    """The sum of what its words mean."""
+    """Return the sum of the vectors of a text's words."""
     rows = [WORDS.get(word, WORDS["[UNK]"]) for word in text.lower().split()] or [WORDS["[UNK]"]]
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
 class CountingEmbedder:
-    """Embeds by words, or with given vectors, and keeps the requests."""
+    """Embeds by words or by `reply`, and records the requests."""
 
     def __init__(self, reply: Callable[[Sequence[str]], Embeddings | Failure] | None = None) -> None:
         self.asked: list[list[str]] = []

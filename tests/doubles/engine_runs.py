@@ -1,4 +1,4 @@
-"""Suites made by hand, and what the engine makes of them."""
+"""Hand-made suites, and helpers that run them in the engine."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ GOOD, BAD = Grade.of(True, "good"), Grade.of(False, "bad")
 
 
 def case(identity: str, *checks: Any, **given: Any) -> Case:
-    """A case that asks `ID?`, with these assertions, or with grades that are known beforehand: one that passes."""
+    """Return a case with the prompt `ID?` and these assertions or fixed grades; one passing grade by default."""
     entries = tuple(entry(Given(one) if isinstance(one, Grade) else one) for one in checks or (GOOD,))
     return Case(identity, (Message("user", f"{identity}?"),), entries, sha256=identity, **given)
 
@@ -25,7 +25,7 @@ def suite(*cases: Case, targets: Iterable[str] = ("t",), **given: Any) -> Suite:
 
 
 async def events_of(trials: Any, number: int, run_context: Any, *options: Any, **more: Any) -> list[Any]:
-    """The events of a whole run; the rest are its options."""
+    """Return the events of a whole run with these options."""
     run = Run("run", trials, number, run_context=run_context, options=RunOptions(*options, **more))
     return [event async for event in run.events()]
 

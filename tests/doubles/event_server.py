@@ -1,4 +1,4 @@
-"""A server on loopback that streams given events, each after a pause, as APIs of models do."""
+"""A loopback server that streams given events with pauses, as model APIs do."""
 
 import json
 import time
@@ -18,14 +18,14 @@ def event_server(
     whole: bool = False,
     kind: str | None = "text/event-stream",
 ) -> HttpServer:
-    """The server.
+    """Serve the events during a `with` block.
 
     Args:
         events: texts as they are sent, or objects of JSON, whose `type` names the event.
         pause_s: seconds before each of them.
         refuses: key of a request that gets the status 400.
         whole: send the first event as a reply that is not streamed.
-        kind: the content type of a stream; None: the server does not say it.
+        kind: the content type of a stream; None omits the header.
     """
 
     def sent() -> Iterator[bytes]:

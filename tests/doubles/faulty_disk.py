@@ -1,4 +1,4 @@
-"""A Disk whose calls fail, fall short or end the process at the nth of them."""
+"""A Disk whose nth call fails, falls short or ends the process."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ CALLS = tuple(name for name in vars(Disk) if not name.startswith("_"))
 
 
 class CountingDisk(Disk):
-    """Names every call that is made, in `calls`; `at` says what happens before one."""
+    """Records the name of every call in `calls`; `at` is called before each one."""
 
     def __init__(self, at: Callable[[int, str], None] = lambda _number, _name: None) -> None:
         self.calls: list[str] = []
@@ -24,7 +24,7 @@ class CountingDisk(Disk):
 
         def call(*arguments: Any) -> Any:
             self.calls.append(name)
-            if name == "close":  # a descriptor is gone even where closing it fails
+            if name == "close":  # close(2) releases the descriptor even if it fails
                 made(*arguments)
             self._at(len(self.calls) - 1, name)
             return None if name == "close" else made(*arguments)
@@ -33,7 +33,7 @@ class CountingDisk(Disk):
 
 
 def failing(number: int, code: int = errno.EIO) -> CountingDisk:
-    """The nth call, from 0, is refused by the system."""
+    """Return a disk whose nth call, from 0, raises an OSError."""
 
     def at(place: int, _name: str) -> None:
         if place == number:
@@ -43,7 +43,7 @@ def failing(number: int, code: int = errno.EIO) -> CountingDisk:
 
 
 def refusing(code: int, *names: str) -> CountingDisk:
-    """Every call of these names is refused."""
+    """Return a disk that refuses every call with one of these names."""
 
     def at(_place: int, name: str) -> None:
         if name in names:
@@ -53,7 +53,7 @@ def refusing(code: int, *names: str) -> CountingDisk:
 
 
 def dying(number: int) -> CountingDisk:
-    """The process ends before the nth call: nothing is cleaned up."""
+    """Return a disk that ends the process before the nth call, without any cleanup."""
 
     def at(place: int, _name: str) -> None:
         if place == number:
@@ -63,7 +63,7 @@ def dying(number: int) -> CountingDisk:
 
 
 class FullDisk(Disk):
-    """Takes so many bytes in all, and then no more."""
+    """Accepts `room` bytes in total and is full after that."""
 
     def __init__(self, room: int) -> None:
         self._room = room

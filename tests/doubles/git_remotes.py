@@ -1,4 +1,4 @@
-"""Real git repositories on disk that stand for those on git hosts, by git's own URL rewriting."""
+"""Git repositories on disk that stand in for those on git hosts, through git's URL rewriting."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 DATED = "2026-01-01T00:00:00Z"
-"""When every commit is made, so that the same files always have the same commit."""
+"""Date of every commit, so that the same files always give the same commit."""
 
 _PERSON = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ann"), ("EMAIL", "ann@example.org"), ("DATE", DATED))}  # fmt: skip
 
 
 class Hosts:
-    """A directory whose `github.com/acme/evals.git` is what `https://github.com/acme/evals.git` leads to."""
+    """A directory whose `github.com/acme/evals.git` replaces `https://github.com/acme/evals.git`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -22,7 +22,7 @@ class Hosts:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of a process for which the hosts are here, and no other configuration is."""
+        """The environment of a process that finds the hosts here and reads no other git configuration."""
         hosts = ("github.com", "gitlab.com", "bitbucket.org")
         env = {
             "PATH": os.environ["PATH"],
@@ -38,12 +38,12 @@ class Hosts:
         return env
 
     def a_day_passes(self) -> None:
-        """Make what is noted of branches a day older."""
+        """Make the cached branch records a day older."""
         for note in self.home.glob("cache/repos/**/*@refs/*"):
             os.utime(note, (note.stat().st_mtime - 90_000,) * 2)
 
     def repository(self, name: str, files: Mapping[str, str | bytes]) -> Remote:
-        """A repository such as `github.com/acme/evals` with one commit on its branch `main`."""
+        """Create a repository such as `github.com/acme/evals` with one commit on `main`."""
         made = Remote(self.folder / f"{name}.git")
         made.folder.mkdir(parents=True)
         made.git("init", "--quiet", "--initial-branch=main")
@@ -51,7 +51,7 @@ class Hosts:
         return made
 
     def kept(self) -> list[str]:
-        """The names of what is kept of all repositories."""
+        """The names in the cache of repositories."""
         repos = self.home / "cache" / "repos"
         return sorted(str(path.relative_to(repos)) for path in repos.rglob("*@*")) if repos.is_dir() else []
 
@@ -63,14 +63,14 @@ class Remote:
         self.folder = folder
 
     def git(self, *arguments: str) -> str:
-        """Run git in it; what it prints."""
+        """Run git in the work tree and return its output."""
         env = {**_PERSON, "PATH": os.environ["PATH"], "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
         command = ("git", "-c", "commit.gpgsign=false", "-c", "advice.detachedHead=false", *arguments)
         done = subprocess.run(command, cwd=self.folder, env=env, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     def commit(self, files: Mapping[str, str | bytes] | None = None, *, branch: str | None = None) -> str:
-        """Write files and commit all that changed; the name of the commit."""
+        """Write files, commit all changes and return the commit's hash."""
         if branch is not None:
             self.git("checkout", "--quiet", "-B", branch)
         for name, content in (files or {}).items():

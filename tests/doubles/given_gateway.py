@@ -1,4 +1,4 @@
-"""A gateway whose calls and failure a test gives."""
+"""A gateway with the calls and the failure that a test gives."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -62,4 +62,4 @@ class GivenGateway:
         return self.session
 
     async def close(self):
-        """Nothing is open."""
+        pass

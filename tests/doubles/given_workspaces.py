@@ -1,4 +1,4 @@
-"""Workspaces of tests of the engine: nothing on disk, and every call noted in its order."""
+"""Workspaces for tests of the engine: nothing on disk, every call recorded in order."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ CHANGED = WorkspaceChanges((FileChange("a.py", "modified"),), "diff --git a/a.py
 
 @dataclass
 class GivenWorkspace:
-    """A workspace that notes what is done with it."""
+    """A workspace that records what is done with it."""
 
     notes: list[str]
     changes: Any = CHANGED
@@ -39,7 +39,7 @@ class GivenWorkspace:
 
 @dataclass
 class GivenWorkspaces:
-    """Opens the workspace that a test gives, or returns its failure."""
+    """Opens the workspace given by the test, or returns its failure."""
 
     opened: Any
     notes: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Grading one answer in a test: a context with services behind it, and the grade that an assertion gives."""
+"""Grade one answer in a test, with a context and its services."""
 
 import asyncio
 import inspect
@@ -18,7 +18,7 @@ from agentv.user_code.threads import DaemonThreads
 
 @dataclass
 class Asked:
-    """A judge that answers prompts with a fixed reply, and remembers them."""
+    """A judge that answers with a fixed reply and records the prompts."""
 
     reply: str | Failure
     prompts: list[str]
@@ -35,7 +35,7 @@ class Asked:
 
 @dataclass
 class Services:
-    """What a run offers, as far as a test needs it."""
+    """The services of a run that graders need in tests."""
 
     executor: Any = None
     javascript: Any = None
@@ -55,7 +55,7 @@ def context_of(output: str | None = "hello there you", **others: Any) -> Asserti
 
 
 async def graded(assertion: Any, context: AssertionContext | None = None, **services: Any) -> Grade:
-    """The grade of an assertion, with threads and workers of its own."""
+    """Return the grade of an assertion, with its own threads and workers."""
     (grade,) = await graded_at_once(assertion, 1, context, **services)
     return grade
 
@@ -63,7 +63,7 @@ async def graded(assertion: Any, context: AssertionContext | None = None, **serv
 async def graded_at_once(
     assertion: Any, times: int, context: AssertionContext | None = None, **services: Any
 ) -> list[Grade]:
-    """The grades of an assertion that is asked several times at once."""
+    """Return the grades of an assertion that grades several times concurrently."""
     executor = DaemonThreads()
     whole = replace(context or context_of(), _services=Services(executor, **services))
 

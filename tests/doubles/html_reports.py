@@ -1,4 +1,4 @@
-"""Runs for HTML reports: what everything looks like, and texts that try to be more than text."""
+"""Runs for HTML reports: one with everything that a report shows, and texts that try to inject markup."""
 
 from msgspec.structs import replace
 
@@ -34,7 +34,7 @@ HOSTILE = [
 
 
 def hostile_trial(number, text):
-    """A trial that says a text wherever a text can stand."""
+    """Return a trial with the text in every place that can hold text."""
     subject = trial(f"{number}{text}", suite=f"s{text}", target=f"t{text}", tags=(text,), metadata={text: text})
     return finished(
         "failed",
@@ -65,14 +65,14 @@ def conversation():
 
 
 def samples(*passed, name="says-it-often", aggregate="mean"):
-    """The samples of one case."""
+    """Return the samples of one case."""
     for number, one in enumerate(passed, 1):
         subject = trial(name, sample=number, repeat=len(passed), aggregate=aggregate)
         yield finished("passed" if one else "failed", trial=subject, scores=[scored(one)])
 
 
 def early(name, *passed, repeat=12):
-    """The samples of a case that may end early."""
+    """Return the samples of a case that may stop early."""
     for number, one in enumerate(passed, 1):
         subject = trial(name, sample=number, repeat=repeat, alpha=0.05)
         yield finished("passed" if one else "failed", trial=subject, scores=[scored(one)])

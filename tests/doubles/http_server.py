@@ -1,4 +1,4 @@
-"""A server on loopback whose replies a function makes."""
+"""A loopback server whose replies are made by a function."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -16,11 +16,11 @@ class Request(NamedTuple):
 
 
 Reply = tuple[int, Mapping[str, str], bytes | Iterable[bytes]]
-"""The status, headers, and a body, or pieces until the connection is closed; with the status 0 it is closed at once."""
+"""Status, headers, and a body or pieces sent until the connection is closed; status 0 closes it at once."""
 
 
 class HttpServer:
-    """Serves at `url` during a `with` block, and keeps its `requests`."""
+    """Serves at `url` during a `with` block and records its `requests`."""
 
     def __init__(self, answer: Callable[[Request], Reply]) -> None:
         self.requests: list[Request] = []
@@ -50,7 +50,7 @@ class HttpServer:
             do_GET = do_POST = do_PUT = do_PATCH = reply  # noqa: N815  # names of the library
 
             def log_message(self, *_: object) -> None:
-                """Nothing."""
+                pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"

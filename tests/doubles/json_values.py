@@ -1,4 +1,4 @@
-"""Values of JSON of every kind."""
+"""JSON values of every kind."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A project whose answers several models of a local server graded, and people labelled."""
+"""A project whose answers were graded by several models of a local server and labelled by people."""
 
 import json
 import re
@@ -15,15 +15,15 @@ from agentv.extensions.labels.labelling import open_session
 from doubles.priced_server import PricedServer
 
 MODELS = {"small": 0.001, "middle": 0.003, "large": 0.02}
-"""Judges of targets.yaml, whose models have the same names → what a call costs."""
+"""Judges of targets.yaml, named like their models → cost of a call."""
 
 _SHOWN = re.compile(r"ANSWER (\d+) (good|bad)")
 
 
 class JudgeModels:
-    """Models that grade by a rule each: model → function of the number of an answer, its quality and the whole text.
+    """Models with one grading rule each: model → function of an answer's number, its quality and the whole text.
 
-    A rule gives a verdict, or the text of a reply. Without one, a model is always right. `asked` counts the calls by
+    A rule returns a verdict or a reply. Without a rule, a model is always right. `asked` counts the calls by
     model.
     """
 
@@ -46,7 +46,7 @@ class JudgeModels:
 
 
 def write_project(root: Path, server: PricedServer, cases: int, **rubric) -> None:
-    """Cases of which every third answer is bad, graded by `small`."""
+    """Write a project in which every third answer is bad, graded by `small`."""
     (root / ".git").mkdir(exist_ok=True)
     (root / ".agentv").mkdir(exist_ok=True)
     shared = {"provider": "openai", "base_url": server.openai, "api_key": "sk-judge-1234567890"}
@@ -61,12 +61,12 @@ def write_project(root: Path, server: PricedServer, cases: int, **rubric) -> Non
 
 
 def evaluated() -> None:
-    """Run the project, in the working directory."""
+    """Run the project in the working directory."""
     evaluate(prepare(EvalSettings(paths=("polite.eval.yaml",))), lambda _: None)
 
 
 def labelled(sample: int, person: str = "ada", says=None) -> None:
-    """Have a person label answers of the last run: as good as they are, unless `says` says otherwise."""
+    """Label answers of the last run as a person: correctly, or as `says` decides."""
     session = open_session("last", None, sample, 0, person)
     for drawn in session.drawn:
         good = _SHOWN.search(drawn.answer.output)[2] == "good"

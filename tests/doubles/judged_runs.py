@@ -1,4 +1,4 @@
-"""Runs on disk whose answers a judge graded, made by hand."""
+"""Hand-made runs on disk whose answers a judge graded."""
 
 from msgspec.structs import replace
 
@@ -11,13 +11,13 @@ ASKED = AskedJudge("strict", "openai:small", "Is polite", "a" * 64, "b" * 64)
 
 
 def judged(passed, asked=ASKED, *, name="polite", kind="llm-rubric"):
-    """The grade of a judge."""
+    """Return a grade given by a judge."""
     grade = Grade(float(passed), passed, reason="as I see it", asked_judge=asked)
     return Score(entry(kind, name=name), grade, 0.25)
 
 
 def judged_run(root, verdicts, *, run="20261121T140322Z-aaaa", asked=ASKED, answer="answer {}", **given):
-    """A run in which a judge gave these verdicts; its id. The answers of the cases are c0, c1, …"""
+    """Write a run in which a judge gave these verdicts, and return its id. The answers are c0, c1, …"""
     (root / ".git").mkdir(exist_ok=True)
     results = []
     for number, passed in enumerate(verdicts):

@@ -1,4 +1,4 @@
-"""Judges for tests: targets that answer as a judge would, well or badly, and a judge that needs no target."""
+"""Judges for tests: targets that reply as a judge would, well or badly, and a judge without a target."""
 
 import json
 import re
@@ -13,34 +13,34 @@ from agentv.ports import TargetRequest
 
 _FENCED = re.compile(r"<answer-([0-9a-f]{16})>\n(.*)\n</answer-\1>", re.DOTALL)
 OWN_WORDS = {"reason": "So it seems to me.", "overall_reasoning": "So it seems to me."}
-"""A reason that no answer of a test holds, under the keys of all modes."""
+"""A reason that occurs in no test's answer, under the keys of all modes."""
 
 _CONFIRM = re.compile(r'(?:"confirm": "|CONFIRM=)([0-9a-f]{16})')
 
 
 def answered(output: str | None, prompt: str = "What is 15 + 27?", **known) -> AssertionContext:
-    """The context of one answer to one question."""
+    """Return the context of one answer to one question."""
     return AssertionContext(input=(Message("user", prompt),), output=output, **known)
 
 
 def shown_answer(request: TargetRequest) -> str:
-    """The answer that a judge is shown, without its markers."""
+    """Return the answer shown to a judge, without its markers."""
     return _FENCED.search(request.messages[1].text)[2]
 
 
 def shown_fence(request: TargetRequest) -> str:
-    """The answer that a judge is shown, with its markers."""
+    """Return the answer shown to a judge, with its markers."""
     return _FENCED.search(request.messages[1].text)[0]
 
 
 def token_of(request: TargetRequest) -> str:
-    """What the markers of a request end in."""
+    """Return the token at the end of a request's markers."""
     return _FENCED.search(request.messages[1].text)[1]
 
 
 @dataclass
 class Saying:
-    """A target with fixed replies: one a request, the last of them for ever."""
+    """A target with fixed replies, one per request; the last one repeats."""
 
     replies: list[TargetResponse | Failure | str]
     requests: list[TargetRequest] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Saying:
 
 @dataclass
 class Replying:
-    """A target whose reply is made from the request; it may be awaited for."""
+    """A target whose reply, perhaps awaitable, is made from the request."""
 
     reply: Callable[[TargetRequest], str]
     requests: list[TargetRequest] = field(default_factory=list)
@@ -70,15 +70,15 @@ class Replying:
 
 
 def word_of(request: TargetRequest) -> str:
-    """The word that a request asks for in the verdict."""
+    """Return the confirmation word that a request asks for."""
     said = "\n".join(message.text for message in request.messages if message.role != "assistant")
     return _CONFIRM.findall(said)[-1]
 
 
 def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
-    """What a judge replies that has made up its mind, and says so with the word that it is asked for.
+    """Return a function that replies with a fixed verdict and the requested confirmation word.
 
-    Asked again, it gives its reasons in words of its own, as it is told to.
+    When asked again, it states the reasons in its own words, as requested.
     """
 
     def reply(request: TargetRequest) -> str:
@@ -92,7 +92,7 @@ def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
 
 @dataclass
 class Deciding:
-    """A judge with a fixed verdict, for what asks judges."""
+    """A judge with a fixed verdict, for tests of its callers."""
 
     verdict: Verdict | Failure
     rubrics: list[Rubric] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Deciding:
 
 @dataclass
 class JudgeServices:
-    """The services of a run, of which only the judge is there."""
+    """Services of a run that provide only the judge."""
 
     in_force: object
     asked: list[str | None] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Judged types in a test: a judge with fixed replies, and all that a run offers beside it."""
+"""Assertion types that use a judge, with fixed replies and all other services of a run."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from doubles.judges import Saying, answered
 
 @dataclass
 class Run:
-    """The services of a run whose judge says the same to every question, and remembers what it was asked."""
+    """Services of a run whose judge always gives the same reply and records the requests."""
 
     verdict: Any
     executor: Any = None
@@ -38,17 +38,17 @@ class Run:
 
     @property
     def request(self) -> TargetRequest:
-        """The first question."""
+        """The first request."""
         return self.judge_target.requests[0]
 
     @property
     def asked(self) -> str:
-        """The task of the first question, without the rules."""
+        """The task of the first request, without the rules."""
         return "\n".join(message.text for message in self.request.messages[1:])
 
 
 async def judged_within(assertion: Any, run: Run, output: str | None, **known: Any) -> Grade:
-    """The grade, on threads of its own."""
+    """Return the grade, with its own threads."""
     run.executor = DaemonThreads()
     try:
         context = replace(answered(output, **{"env": dict(os.environ), **known}), _services=run)
@@ -58,6 +58,6 @@ async def judged_within(assertion: Any, run: Run, output: str | None, **known: A
 
 
 def judged(assertion: Any, verdict: Any, output: str | None = "It is Paris.", **known: Any) -> tuple[Grade, Run]:
-    """The grade of an answer by a judge with this verdict, and what the judge was asked."""
+    """Grade an answer by a judge with this verdict; return the grade and the run with the judge's requests."""
     run = Run(verdict)
     return asyncio.run(judged_within(assertion, run, output, **known)), run

@@ -1,4 +1,4 @@
-"""A provider of targets that wants a key, as model APIs do, and calls nobody."""
+"""A provider that needs a key, as model APIs do, but sends no requests."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from agentv.targets.http.failures import other_server
 
 @dataclass(frozen=True, slots=True)
 class Keyed(ProviderSettings):
-    """Answers with its model's name."""
+    """A target that answers with its model's name."""
 
     short: ClassVar[str | None] = "model"
 
@@ -28,11 +28,11 @@ class Keyed(ProviderSettings):
     base_url: Annotated[Text | None, FromEnvironment(("KEYED_BASE_URL",), required=False), Doc("where")] = None
 
     def spares(self) -> Collection[str]:
-        """Servers on this machine need no key."""
+        """Whether the server is on this machine and needs no key."""
         return ("api_key",) if self.base_url is not None and "localhost" in self.base_url else ()
 
     def elsewhere(self) -> str | None:
-        """Any server that is named."""
+        """The configured server, if any."""
         return other_server(self.base_url)
 
     def connect(self, spec, executor):
@@ -42,7 +42,7 @@ class Keyed(ProviderSettings):
 
 @dataclass(frozen=True, slots=True)
 class Regional(ProviderSettings):
-    """Wants to know where in the world it is."""
+    """A provider that needs a region."""
 
     region: Annotated[Text | None, FromEnvironment(("REGION",)), Doc("of the world")] = None
 
@@ -59,6 +59,6 @@ class _Answering:
 
 
 def keyed_registries() -> Registries:
-    """All that names mean, and the providers `keyed` and `regional`."""
+    """Return the standard registries with the providers `keyed` and `regional`."""
     table = {**PROVIDERS, "keyed": "doubles.keyed:Keyed", "regional": "doubles.keyed:Regional"}
     return replace(registries(), providers=Registry("provider", table, Provider))

@@ -1,4 +1,4 @@
-"""Starts runs in processes of their own and kills them at random moments, until each has come to its end.
+"""Starts runs in their own processes and kills them at random moments, until each is complete.
 
 A program: `killed_runs.py KILLS SEED SIGNAL`, in the directory of an `a.eval.yaml`. Processes are forked, so that what
 takes a third of a second, importing agentv, is done once. Prints one JSON object.
@@ -22,11 +22,11 @@ from e2e.fork_server import import_agentv
 
 ARGUMENTS = ["eval", "a.eval.yaml", "--workers", "4", "--no-progress"]
 MOST = 5
-"""Kills of one run: it is left alone then, so that it ends however slow the machine is."""
+"""Most kills of one run, after which it is left to finish even on a slow machine."""
 
 
 def begun(arguments: list[str]) -> int:
-    """A process that runs this command."""
+    """Fork a process that runs this command and return its id."""
     pid = os.fork()
     if pid:
         return pid
@@ -39,7 +39,7 @@ def begun(arguments: list[str]) -> int:
 
 
 def ended(pid: int, after_s: float | None, number: int) -> int | None:
-    """The exit status of a process; None where a signal ended it, which was sent after some time."""
+    """Return the exit status of a process, or None if the signal sent after `after_s` ended it."""
     process = os.pidfd_open(pid)
     done, _, _ = select.select([process], (), (), after_s)
     os.close(process)
@@ -50,14 +50,14 @@ def ended(pid: int, after_s: float | None, number: int) -> int | None:
 
 
 def run_with(out: str, after_s: float | None, number: int) -> int | None:
-    """The exit status of a run, begun or resumed; None where it was killed."""
-    os.environ["OUT"] = out  # the target notes its calls beside it
+    """Start or resume a run; return its exit status, or None if it was killed."""
+    os.environ["OUT"] = out  # the target writes its calls next to it
     resume = ["--resume"] if (Path(out) / "run.json").exists() else []
     return ended(begun([*ARGUMENTS, "--out", out, *resume]), after_s, number)
 
 
 def imported_by_a_run() -> list[str]:
-    """The names of modules that a run imports, in the order in which it does."""
+    """Return the names of the modules that a run imports, in order."""
     before = set(sys.modules)
     with Path("stderr.txt").open("a") as log:
         os.dup2(log.fileno(), 2)
@@ -67,17 +67,17 @@ def imported_by_a_run() -> list[str]:
 
 
 def undisturbed_s(out: str) -> float:
-    """How long a whole run takes here and now."""
+    """Return the duration of an undisturbed run on this machine."""
     start = time.monotonic()
     run_with(out, None, signal.SIGKILL)
     return time.monotonic() - start
 
 
 def main(kills: int, seed: int, number: int) -> None:
-    """Print how many kills there were, and of every run its directory and how often it was killed."""
+    """Print the number of kills, and for each run its directory and how often it was killed."""
     import_agentv(imported_by_a_run)
     gc.freeze()
-    chance = random.Random(seed)  # moments, and no secrets
+    chance = random.Random(seed)  # moments, not secrets
     latest_s = min(undisturbed_s(f"undisturbed-{one}") for one in range(2))
     runs: list[dict[str, object]] = []
     left = kills

@@ -1,15 +1,16 @@
-"""Labelled answers from arithmetic alone, so that other programs get the same: see `benchmarks/judge_oracles.py`."""
+"""Labelled answers computed by plain arithmetic, so that other programs can produce the same: see
+`benchmarks/judge_oracles.py`."""
 
 
 def numbers(seed):
-    """Numbers in 0..1 that look random."""
+    """Yield pseudo-random numbers in 0..1."""
     while True:
         seed = (seed * 48271) % 2147483647
         yield seed / 2147483647
 
 
 def scored_answers(count, seed=7):
-    """(verdict of the judge, score of the judge, score by a person or None) on a scale of 1 to 5 points."""
+    """Return tuples (judge's verdict, judge's score, person's score or None), on a scale of 1 to 5 points."""
     chance = numbers(seed)
     found = []
     for _ in range(count):
@@ -21,7 +22,7 @@ def scored_answers(count, seed=7):
 
 
 def verdicts(count, seed=11):
-    """(judge passes, person passes) of answers."""
+    """Return tuples (judge passes, person passes)."""
     chance = numbers(seed)
     found = []
     for _ in range(count):

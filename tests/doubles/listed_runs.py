@@ -1,4 +1,4 @@
-"""Runs of a list, made by hand."""
+"""Hand-made entries of a run list."""
 
 from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
@@ -21,6 +21,6 @@ SUMMARY = Summary(
 
 
 def listed(**given) -> ListedRun:
-    """A finished run of two suites; keywords are fields of it."""
+    """Return a finished run of two suites; keywords set its fields."""
     fields = {"suites": ("refunds", "orders"), "targets": ("gpt",), "done": 40, "planned": 40, "summary": SUMMARY}
     return ListedRun("20261121T140322Z-7f3a", "/repo/r", **{"state": "finished", **fields, **given})

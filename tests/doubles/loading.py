@@ -1,4 +1,4 @@
-"""Files in a repository of their own, and what the loader makes of them."""
+"""Files in a repository of their own, and the loader's results for them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ from agentv.templating import Scope
 
 
 def repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """A directory with `.git` in it, so that nothing above it is looked at."""
+    """Create a directory with a `.git`, so that the search for a root stops there."""
     (folder / ".git").mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = folder / name
@@ -29,7 +29,7 @@ def repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def outcome(path: Path, **request) -> tuple[tuple[Suite, ...], tuple[Diagnostic, ...]]:
-    """The suites of a path, if there are any, and all that was found."""
+    """Return the suites of a path, if any, and all diagnostics."""
     try:
         loaded = load(LoadRequest((str(path),), **request), registries())
     except LoadError as error:
@@ -38,7 +38,7 @@ def outcome(path: Path, **request) -> tuple[tuple[Suite, ...], tuple[Diagnostic,
 
 
 def suite_of(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, **request) -> Suite:
-    """The suite that a text is; it must be right."""
+    """Return the suite of a valid text."""
     path = repository(folder, {"suite.eval.yaml": text, **files}) / "suite.eval.yaml"
     suites, found = outcome(path, **request)
     assert suites, [str(LoadError([one])) for one in found]
@@ -46,7 +46,7 @@ def suite_of(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, 
 
 
 def case_of(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, **request) -> Case:
-    """The only case of a suite on the target `echo`, given as it would stand in the list."""
+    """Return the only case of a suite with target `echo`; `text` is its item in the list."""
     lines = text.splitlines(keepends=True)
     case = "".join(f"{'  - ' if place == 0 else '    '}{line}" for place, line in enumerate(lines))
     (found,) = suite_of(folder, f"target: echo\njudge: mock:yes\ntests:\n{case}\n", files, **request).cases
@@ -54,13 +54,13 @@ def case_of(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, *
 
 
 def found_in(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, **request) -> list[tuple[str, int]]:
-    """The codes and lines of what is wrong with a text."""
+    """Return the codes and lines of a text's diagnostics."""
     path = repository(folder, {"suite.eval.yaml": text, **files}) / "suite.eval.yaml"
     return [(one.code, one.span.line if one.span else 0) for one in outcome(path, **request)[1]]
 
 
 def parsed(text: str, path: str = "/nowhere/file.yaml") -> Node:
-    """The node that a text is; it must be YAML."""
+    """Return the node of a valid YAML text."""
     report = Report()
     node = read_yaml(path, text.encode(), report).value
     assert node is not None, report.diagnostics
@@ -68,7 +68,7 @@ def parsed(text: str, path: str = "/nowhere/file.yaml") -> Node:
 
 
 def reading_of(folder: Path, *, variables=EMPTY, env=EMPTY, renders: bool = False, hints: bool = False) -> Reading:
-    """What the parts of the loader get, for an eval file in a folder that is a repository's root."""
+    """Return the state that parts of the loader get, for an eval file in a repository's root."""
     words = registries()
     root = str(folder)
     assertions = AssertionReader(AssertionTypes(words.assertions, words.custom(root, root)))

@@ -1,4 +1,4 @@
-"""Runs with several targets and prompts: one with all that a matrix may hold."""
+"""Runs with several targets and prompts, one of them with everything that a matrix can show."""
 
 from agentv.model.run.matrix import (
     ComparedMeasure,
@@ -17,7 +17,7 @@ HOSTILE = "evil\x1b[2J\u202e<b>|`"
 def totals(
     passed: int, failed: int, errored: int = 0, interval: tuple[float, float] | None = (0.4, 0.9)
 ) -> GroupTotals:
-    """Totals of so many cases."""
+    """Return totals for this many cases."""
     judged = passed + failed
     return GroupTotals(
         Counts(judged + errored, passed, failed, errored),

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that misbehaves on demand: the first part of the path says how.
+"""A loopback HTTP server that misbehaves as the first part of the path says.
 
 It runs in a thread of its own, so that tests of commands can use it as well as tests of coroutines.
 """
@@ -17,13 +17,13 @@ HUGE = 10_000_001
 
 
 class MisbehavingServer:
-    """`url("hang")` is where it hangs.
+    """The server; `url("hang")` is the address at which it hangs.
 
     Attributes:
-        seen: the requests so far, as the objects that `/echo` replies with.
-        at: when they came, in seconds of the monotonic clock.
-        retry_after: the header beside every error status; None: there is none.
-        answer: what `/429/2` and the like reply with at last.
+        seen: the requests so far, in the form that `/echo` returns.
+        at: their times, in seconds of the monotonic clock.
+        retry_after: the Retry-After header of every error, if not None.
+        answer: the final reply of paths such as `/429/2`.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class MisbehavingServer:
         return await getattr(self, f"_{way.replace('-', '_')}")(request, seen, rest)
 
     def _status(self, status: int, times: str) -> web.Response:
-        """`/429`: always; `/429/2`: twice, then an answer."""
+        """Reply to `/429` with this status always, and to `/429/2` twice before an answer."""
         left = self._left.setdefault(f"{status}/{times}", int(times or 1_000_000))
         self._left[f"{status}/{times}"] = left - 1
         if left <= 0:
@@ -122,7 +122,7 @@ class MisbehavingServer:
 
 @contextmanager
 def misbehaving_server() -> Iterator[MisbehavingServer]:
-    """A server that runs until the block ends."""
+    """Yield a server that runs during the block."""
     server = MisbehavingServer()
     loop = server._loop
     runner = loop.run_until_complete(server._serve())

@@ -1,4 +1,4 @@
-"""Targets of each model API, at a server on loopback."""
+"""Targets of each model API, at a loopback server."""
 
 from typing import Any
 

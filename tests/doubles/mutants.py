@@ -1,4 +1,4 @@
-"""Valid projects; however their files are changed, they stay valid or give a diagnostic with its position."""
+"""Valid projects; any change to their files leaves them valid or gives a diagnostic with a position."""
 
 import os
 import re
@@ -17,10 +17,10 @@ from doubles.loading import outcome
 VALID = Path(__file__).parents[1] / "cases" / "valid"
 NOT_LOADED = ("expected.yaml", "request.yaml")
 LONGEST = 500
-"""Characters of a message."""
+"""Maximum length of a message, in characters."""
 
 NO_HOSTS = {"AGENTV_HOME": f"{os.devnull}/agentv", "GIT_ALLOW_PROTOCOL": "none"}
-"""With this environment nothing is ever asked of a git host."""
+"""An environment that prevents any call to a git host."""
 
 _JSONL_END = re.compile(r"\n")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -28,7 +28,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True)
 class Project:
-    """A folder of `tests/cases/valid`: what is loaded, its files by path, and what the command line adds."""
+    """A folder of `tests/cases/valid`: the path to load, its files by path, and the options of the command line."""
 
     loaded: str
     files: Mapping[str, bytes]
@@ -36,12 +36,12 @@ class Project:
 
     @property
     def mutable(self) -> list[str]:
-        """The files that may be changed: not code, which loading may run."""
+        """The files that may be mutated: no code, because loading may run it."""
         return [path for path in self.files if not path.endswith((".py", ".ts", ".js", ".mjs"))]
 
 
 def projects() -> dict[str, Project]:
-    """All of them, by name; but for those whose files are not all in the folder."""
+    """Return all projects by name, except those with files outside their folder."""
     folders = [folder for folder in sorted(VALID.iterdir()) if not (folder / "remote").exists()]
     return {folder.name: _project(folder) for folder in folders}
 
@@ -54,7 +54,7 @@ def _project(folder: Path) -> Project:
     first = next((name for name in ("suite.eval.yaml", "suite.jsonl") if name in files), ".")
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in request.items()}
     path, target = given.pop("path", first), given.pop("target", None)
-    asked_for = {"targets": (target,)} if target is not None else {}  # the SDK, which runs the folders, takes one
+    asked_for = {"targets": (target,)} if target is not None else {}  # the SDK, which runs these folders, takes one
     return Project(path, files, {"process_env": {**given.pop("env", {}), **NO_HOSTS}, **asked_for, **given})
 
 
@@ -66,14 +66,14 @@ HOSTILE = (
     "../../x", "file://", "file:///dev/null", "/", ".", "x\x00y", "a" * 5000, "not-not-contains", "mock:{", "(", "a|" * 50,
     "https://github.com/", "https://github.com/o/r/blob/main", "$.a[", "file.py:name", "[" * 200, "{a: " * 200,
 )  # fmt: skip
-"""What a value may be replaced with: each has broken some reader of YAML, JSON, templates or paths."""
+"""Replacement values, each of which has broken a reader of YAML, JSON, templates or paths."""
 
 _VALUE = re.compile(r"(?<=[:\-,\[{] )[^\s,\]}][^\n,\]}]*")
 _WORD = re.compile(r"[A-Za-z_]{2,}")
 
 
 def mutated(content: bytes, random: Random) -> bytes:
-    """The content with one to three of its lines, values or words changed as a person, or an enemy, would."""
+    """Return the content with one to three lines, values or words changed as by a person or an attacker."""
     text = content.decode(errors="surrogateescape")
     for _ in range(random.randint(1, 3)):
         text = random.choice(_MUTATIONS)(text, random)
@@ -122,10 +122,10 @@ _MUTATIONS = (
 
 
 def check_told(path: Path, **request: object) -> tuple[Diagnostic, ...]:
-    """Load a file for a run and for `validate`: it is right, or every mistake has a code and a place inside a file.
+    """Load a file for a run and for `validate`; every diagnostic must have a code and a position inside a file.
 
     Returns:
-        All that was found.
+        All diagnostics.
     """
     found: list[Diagnostic] = []
     for for_run in (True, False):
@@ -153,7 +153,7 @@ def _check(found: Iterable[Diagnostic]) -> None:
         assert 0 < len(one.message) <= LONGEST, one
         span = one.span
         if span is None:
-            continue  # of the command line
+            continue  # a diagnostic about the command line
         if span.file not in lines:
             assert Path(span.file).exists(), one
             ends = _JSONL_END if span.file.endswith(".jsonl") else _LINE_END

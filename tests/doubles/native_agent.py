@@ -1,4 +1,4 @@
-"""Program that stands for an agent: prints a recorded stream, and keeps what it was started with.
+"""A fake agent that prints a recorded stream and records its arguments and environment.
 
 Usage: python native_agent.py SCRIPT ARGUMENT..., where SCRIPT is JSON:
 

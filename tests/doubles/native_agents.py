@@ -1,4 +1,4 @@
-"""Agents that print what a real agent printed against our own model server, so that adapters are tested as they run.
+"""Fake agents that print the recorded output of real agents, which ran against a local model server.
 
 The streams are in `tests/unit/extensions/agents/adapters/streams/AGENT/SITUATION.jsonl`, with paths, and what only takes
 space, replaced. What an agent writes to a file beside its stdout stands in them behind it, as its trace keeps it.
@@ -20,53 +20,53 @@ STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/streams"
 
 
 def stream(agent: str, situation: str) -> Path:
-    """A stream that the agent printed in that situation."""
+    """Return the recorded stream of an agent in a situation."""
     return STREAMS / agent / f"{situation}.jsonl"
 
 
 def settings_of(provider: str, **settings: Any) -> Any:
-    """The settings of a provider, by its name."""
+    """Return the settings of a provider."""
     module, _, name = PROVIDERS[provider].partition(":")
     return getattr(import_module(module), name)(**settings)
 
 
 def program(script: dict[str, Any]) -> Command:
-    """The program that stands for an agent, with what it is to do."""
+    """Return the command of a fake agent that follows this script."""
     return Command((sys.executable, str(PROGRAM), json.dumps(script)))
 
 
 def prints(file: Path, status: int = 0) -> Command:
-    """A program that prints a file and exits."""
+    """Return the command of a program that prints a file and exits."""
     return program({"streams": [str(file)], "status": status})
 
 
 def played(agent: str, situation: str, status: int = 0, **settings: Any) -> Any:
-    """The settings of an agent, by its name, whose program prints a recorded stream."""
+    """Return the settings of an agent whose program prints a recorded stream."""
     return settings_of(agent, command=prints(stream(agent, situation), status), **settings)
 
 
 def printing(settings: type[NativeAgentSettings], *situations: str, agent: str = "", **more: Any) -> Any:
-    """Settings of an agent whose program prints the streams of these situations; `script` has more for the program."""
+    """Return settings of an agent whose program prints the streams of these situations; `script` extends its script."""
     script = {"streams": [str(stream(agent or settings.program.name, one)) for one in situations]}
     script |= more.pop("script", {})
     return settings(command=program(script), **more)
 
 
 def read(reader: StreamReader, path: Path) -> Ending:
-    """How a recorded stream ends, read event by event."""
+    """Read a recorded stream event by event and return its ending."""
     for line in path.read_text(encoding="utf-8").splitlines():
         reader.read(json.loads(line))
     return reader.ending()
 
 
 def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
-    """What a recorded stream comes to."""
+    """Return the recording and ending of a recorded stream."""
     recording = Recording("Do the task.")
     return recording, read(settings.reader(recording, Memory()), stream(settings.program.name, situation))
 
 
 def target_of(agent: str, situations: dict[str, str], **more: object) -> str:
-    """The target that prints a stream by what its prompt holds: text → situation."""
+    """Return a target that prints the stream chosen by its prompt: text in the prompt → situation."""
     script = {"by_prompt": {text: str(stream(agent, one)) for text, one in situations.items()}}
     command = [sys.executable, str(PROGRAM), json.dumps(script)]
     return json.dumps({"name": agent, "provider": agent, "command": command, **more})

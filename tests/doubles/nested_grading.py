@@ -1,4 +1,4 @@
-"""Grading in a test: answers, entries with settings, and services that grade nested lists as the engine does."""
+"""Grading helpers: answers, entries with settings, and services that grade nested lists as the engine does."""
 
 import asyncio
 import inspect
@@ -16,7 +16,7 @@ from doubles.run_contexts import FixedClock
 
 
 class Nesting:
-    """The part of a run's services that sets and similarities ask for."""
+    """The services of a run that assertion sets and similarity need."""
 
     async def grade(self, entries: Any, context: AssertionContext) -> tuple[Score, ...]:
         return await grade_entries(entries, context, FixedClock())  # type: ignore[arg-type]
@@ -27,7 +27,7 @@ class Nesting:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An assertion whose grade is known beforehand."""
+    """An assertion with a fixed grade."""
 
     outcome: Grade
     name: str = "given"
@@ -41,7 +41,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Acts:
-    """An assertion that does something when it grades."""
+    """An assertion that calls a function when it grades."""
 
     action: Any
 
@@ -53,13 +53,13 @@ class Acts:
 
 
 def answer(output: str | None = "", *, reference: Any = None, **known: Any) -> AssertionContext:
-    """An answer and what is known of it; `reference` is the content of the expected output."""
+    """Return the context of an answer; `reference` is the content of the expected output."""
     expected = () if reference is None else (Message("assistant", reference),)
     return AssertionContext(input=(), output=output, expected_output=expected, _services=Nesting(), **known)  # type: ignore[arg-type]
 
 
 def did(*calls: ToolCall | str, **known: Any) -> AssertionContext:
-    """An answer after these calls of tools."""
+    """Return the context of an answer after these tool calls."""
     made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
     return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")), **known)
 
@@ -69,12 +69,12 @@ def entry(assertion: Any, kind: str = "given", **settings: Any) -> AssertionEntr
 
 
 def graded(assertion: Any, context: AssertionContext | str | None) -> Grade:
-    """The grade that an assertion gives, awaited where it has to be."""
+    """Return the grade of an assertion, awaited if necessary."""
     whole = context if isinstance(context, AssertionContext) else answer(context)
     grade = assertion.grade(whole)
     return asyncio.run(grade) if inspect.isawaitable(grade) else grade
 
 
 def issues(assertion: Any) -> list[tuple[str, tuple[str | int, ...]]]:
-    """The codes and places of what an assertion finds wrong with its options; warnings are marked."""
+    """Return the codes and positions of an assertion's issues with its options; warnings are marked."""
     return [(f"{'~' if fault.warning else ''}{fault.code}", fault.path) for fault in assertion.validate()]

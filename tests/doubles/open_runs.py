@@ -1,4 +1,4 @@
-"""Runs whose directory and journal are open, as `start`, `drive` and `finish` get them."""
+"""Runs with an open directory and journal, as `start`, `drive` and `finish` get them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from doubles.run_contexts import FixedClock
 
 @dataclass
 class Opened:
-    """One run, and the events that its sink has got."""
+    """An open run and the events sent to its sink."""
 
     run: OpenRun
     journal: Journal
@@ -35,7 +35,7 @@ class Opened:
 
 @contextmanager
 def opened(project: Path, suite: str, **settings: Any) -> Iterator[Opened]:
-    """A run of one suite in the directory `run`; a new one, or with `resume` that which is there."""
+    """Open a run of one suite in the directory `run`: a new one, or with `resume` the existing one."""
     repository(project, {"a.eval.yaml": suite})
     prepared = prepare(EvalSettings(paths=(str(project / "a.eval.yaml"),), process_env={}, **settings))
     redactor, place = redactor_for(prepared.suites), project / "run"

@@ -1,4 +1,4 @@
-"""Workspaces for tests: opened, worked in by a shell script that stands for an agent, and finished."""
+"""Workspaces for tests: opened, changed by a shell script in place of an agent, and finished."""
 
 import asyncio
 import subprocess
@@ -26,7 +26,7 @@ SANDBOXES = [pytest.param("bwrap", marks=needs("bwrap")), "none"]
 
 @dataclass
 class Trial:
-    """One trial, after everything."""
+    """The result of one trial."""
 
     agent: Finished | Failure | None = None
     changes: WorkspaceChanges | Failure | None = None
@@ -42,14 +42,14 @@ class Trial:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Path → what happened to it."""
+        """Path → kind of change."""
         assert isinstance(self.changes, WorkspaceChanges), self.changes
         return {one.path: one.kind for one in self.changes.files}
 
 
 @dataclass
 class Place:
-    """A directory with a template, and workspaces made of it."""
+    """A directory with a template and the workspaces made from it."""
 
     root: Path
     sandbox: SandboxName = "none"
@@ -83,7 +83,7 @@ class Place:
     def trial(
         self, script: str, *, grade: str = "", grades: int = 1, keep: bool = False, timeout_s: float = 30, **keys: Any
     ) -> Trial:
-        """Open a workspace, have a script work in it, and end it."""
+        """Open a workspace, run a script in it, and finish it."""
 
         async def work(workspaces: LocalWorkspaces) -> Trial:
             variant = keys.pop("variant", None)
@@ -126,7 +126,7 @@ def printed(ended: Finished | ProgramResult | Failure | None) -> str:
 
 
 def git(directory: Path, *arguments: str) -> str:
-    """Git, without the configuration of whoever runs the tests."""
+    """Run git without the user's configuration."""
     named = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgSign=false")
     require("git")
     env = {"PATH": "/usr/bin:/bin", "HOME": str(directory), "GIT_CONFIG_NOSYSTEM": "1"}
@@ -135,7 +135,7 @@ def git(directory: Path, *arguments: str) -> str:
 
 
 def command_lines() -> str:
-    """The command lines of all processes."""
+    """Return the command lines of all processes."""
     found = []
     for one in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,4 @@
-"""An OpenID provider on loopback: real HTTP, real signatures, and one person who agrees to everything."""
+"""An OpenID provider on loopback with real HTTP, real signatures and one person who consents to everything."""
 
 import json
 import time
@@ -14,21 +14,21 @@ from joserfc.jwk import ECKey, OctKey, RSAKey
 from doubles.http_server import HttpServer, Reply, Request
 
 CLIENT = "agentv-test"
-SECRET = "a+b%c d"  # which basic authentication must encode
+SECRET = "a+b%c d"  # basic authentication must encode it
 
 
 class OpenIdDouble(HttpServer):
-    """A provider. Its attributes may be changed between requests.
+    """A provider whose attributes may be changed between requests.
 
     Attributes:
-        claims: replace claims of ID tokens; None leaves one out.
-        info: answer of the user info endpoint; None: there is none.
-        key: signs; its public part is in the key set if it is in `keys`.
-        header: replaces entries of the header of ID tokens.
+        claims: replacements for claims of ID tokens; None omits a claim.
+        info: response of the user info endpoint; None if it has no such endpoint.
+        key: the signing key; the key set contains it only if it is in `keys`.
+        header: replacements for header entries of ID tokens.
         down: every request gets 503.
-        method: how clients say who they are.
-        refusal: what the token endpoint refuses every code with; None: it does not.
-        answering: requests wait for this.
+        method: how clients authenticate.
+        refusal: error with which the token endpoint refuses every code, if not None.
+        answering: event that requests wait for.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class OpenIdDouble(HttpServer):
         self.issuer = f"{self.url}/realm"
 
     def authorize(self, address: str) -> str:
-        """Where the provider sends the browser that followed this address, once the person has signed in."""
+        """Return the URL to which the provider redirects the browser after this authorization request."""
         query = dict(parse_qsl(urlsplit(address).query))
         assert query["response_type"] == "code"
         assert query["client_id"] == CLIENT

@@ -1,4 +1,4 @@
-"""Installed packages with plugins: their metadata and modules, as pip leaves them in a directory of `sys.path`."""
+"""Installed plugin packages: metadata and modules, as pip writes them to a directory of `sys.path`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -151,14 +151,14 @@ def install(
     package: str = "acme-evals",
     version: str | None = "1.2",
 ) -> Path:
-    """Install a package into a directory, which is to be put on `sys.path`.
+    """Install a package into a directory that the caller puts on `sys.path`.
 
     Args:
         site: the directory.
         groups: `assertions`, `targets`, `reports`, `extensions` → name → `module:Class`.
         modules: path → text of its files.
         package: its name.
-        version: None: none is known.
+        version: its version; None if unknown.
     """
     metadata = site / f"{package.replace('-', '_')}{f'-{version}' if version else ''}.dist-info"
     metadata.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ def _section(group: str, names: Mapping[str, str]) -> list[str]:
 
 
 def install_acme(site: Path, *, package: str = "acme-evals", version: str = "1.2") -> Path:
-    """A package with an assertion `twice`, a target `capitals` and a report `tap`, all of which work."""
+    """Install a package with the working assertion `twice`, target `capitals` and report `tap`."""
     groups = {
         "assertions": {"twice": "acme_evals.checks:Twice"},
         "targets": {"capitals": "acme_evals.targets:Capitals"},
@@ -189,11 +189,11 @@ def install_acme(site: Path, *, package: str = "acme-evals", version: str = "1.2
 
 
 def install_extension(site: Path, **files: str) -> Path:
-    """The same as an extension of a package, with a command `greet` and something of most other tables.
+    """Install the same as an extension, with a command `greet` and entries of most other kinds.
 
     Args:
         site: the directory.
-        files: of its modules those that are others, by name.
+        files: replacements for its modules, by name.
     """
     modules = {
         "__init__": "",

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the test session: on a Unix socket in a directory of its own, a database for each test."""
+"""A real PostgreSQL for the test session, on a Unix socket in its own directory, with a database for each test."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ from needs import postgresql, require
 
 
 class PostgresServer:
-    """A server that takes connections from this machine's user alone. `stop` and `start` as often as needed."""
+    """A server that accepts only this machine's user; `stop` and `start` may be repeated."""
 
     def __init__(self, directory: Path, bin_directory: Path) -> None:
         self.directory = directory
@@ -66,5 +66,5 @@ def postgres_server() -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            with suppress(subprocess.CalledProcessError):  # a test has stopped it
+            with suppress(subprocess.CalledProcessError):  # a test may have stopped it
                 server.stop()

@@ -1,4 +1,4 @@
-"""A server of OpenAI's protocol that says what its calls cost."""
+"""A server with OpenAI's protocol that reports the cost of its calls."""
 
 import json
 import time
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from doubles import http_server
 
 Reply = Callable[[str, str], tuple[str, float]]
-"""From the model and all texts of a call: the answer, and what the call costs."""
+"""Function from the model and all texts of a call to the answer and its cost."""
 
 
 class PricedServer(http_server.HttpServer):
-    """Serves during a `with` block; every call costs `cost_usd`, by its own word, unless `reply` says otherwise."""
+    """Serves during a `with` block; reports `cost_usd` for every call unless `reply` returns another cost."""
 
     def __init__(self, cost_usd: float = 0.0, delay_s: float = 0.0, reply: Reply | None = None) -> None:
         def answer(request: http_server.Request) -> http_server.Reply:

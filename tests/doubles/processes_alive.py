@@ -1,4 +1,4 @@
-"""Whether processes are gone, seen from outside: by the ids that they wrote down themselves."""
+"""Check from outside, by recorded process ids, whether processes have ended."""
 
 import subprocess
 import time
@@ -7,20 +7,20 @@ from pathlib import Path
 from doubles.waiting import until
 
 START_S = 120.0
-"""How long is waited for programs to start: a machine that runs other tests too takes its time."""
+"""Timeout for programs to start, also on a machine that runs other tests."""
 
 WITHIN_S = 20.0
-"""How long is waited for the kernel to bury what was killed."""
+"""Timeout for the kernel to remove killed processes."""
 
 
 def ids_in(file: Path, count: int) -> list[int]:
-    """The process ids, one a line, once there are so many."""
+    """Return the process ids in a file, one per line, once it has `count` of them."""
     until(lambda: file.exists() and len(file.read_text().split()) >= count, START_S)
     return [int(line) for line in file.read_text().split()]
 
 
 def alive(process: int) -> bool:
-    """Whether it runs. One that ended and that nobody has asked after yet does not."""
+    """Whether a process is running; a zombie is not."""
     shown = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
     return shown.stdout.strip()[:1] not in {"", "Z"}
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, in a process of its own, so that Ray's threads and warnings stay there.
+"""A local Ray cluster of two nodes in a process of its own, which isolates Ray's threads and warnings.
 
 A program. It prints the address, then obeys lines on stdin: `kill` ends the second node without a warning, `add` starts
 another one; it says `done`. At the end of stdin it ends everything.
@@ -17,7 +17,7 @@ SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "heal
 
 
 class TwoNodes:
-    """The cluster, as tests see it."""
+    """Client of the cluster process."""
 
     def __init__(self) -> None:
         environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -33,7 +33,7 @@ class TwoNodes:
         self._place = Path(self._line())
 
     def tell(self, word: str) -> None:
-        """Have it `kill` or `add` a node."""
+        """Send `kill` or `add` to the cluster and wait for its reply."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
@@ -41,7 +41,7 @@ class TwoNodes:
 
     @property
     def files(self) -> list[Path]:
-        """All that Ray has written."""
+        """All files written by Ray."""
         return [path for path in self._place.rglob("*") if path.is_file()]
 
     def end(self) -> None:
@@ -53,15 +53,15 @@ class TwoNodes:
 
 
 def main() -> None:
-    """Be the cluster."""
+    """Run the cluster and obey commands."""
     reply = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what Ray prints is no reply
+    os.dup2(2, 1)  # keep Ray's own output apart from the replies
 
     def say(text: str) -> None:
         print(text, file=reply, flush=True)
 
-    place = tempfile.mkdtemp(prefix="agentv-ray-")  # the paths of its sockets must be short
-    Path(place, "ray").mkdir()  # where Ray notes the address of the last cluster, and does not make the directory
+    place = tempfile.mkdtemp(prefix="agentv-ray-")  # Ray's socket paths must be short
+    Path(place, "ray").mkdir()  # Ray writes the last cluster's address here but does not create the directory
     os.environ["RAY_TMPDIR"] = place
 
     from ray.cluster_utils import Cluster

@@ -1,4 +1,4 @@
-"""Ray as `agentv.extensions.ray` uses it, in this process: actors are objects, and a test says when one dies."""
+"""Ray as used by `agentv.extensions.ray`, in this process: actors are objects, and the test decides when one dies."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from msgspec.structs import replace
 from agentv.extensions.ray.messages import Readiness
 
 Kills = Callable[[int, Any], bool]
-"""Whether an actor, by its number from 0, dies when it sends a parcel, which then does not arrive."""
+"""Function that decides whether an actor, by its number from 0, dies instead of delivering a parcel."""
 
 
 class RayError(Exception):
-    """What calls of a dead actor come to."""
+    """The error of calls to a dead actor."""
 
 
 class RayTaskError(RayError):
-    """An exception that a method has raised."""
+    """An exception raised by a method of an actor."""
 
 
 class RayInProcess:
-    """The module.
+    """Stands in for the module `ray`.
 
     Attributes:
-        actors: all that were started, in their order.
-        exceptions: as the module's own.
+        actors: all started actors, in order.
+        exceptions: like `ray.exceptions`.
 
     Args:
-        kills: which parcels an actor does not survive.
-        starts: how many actors can be started; None: any number.
+        kills: decides which parcels kill an actor.
+        starts: most actors that can be started; None for no limit.
     """
 
     def __init__(self, kills: Kills = lambda _number, _parcel: False, starts: int | None = None) -> None:

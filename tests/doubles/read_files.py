@@ -1,4 +1,4 @@
-"""How many bytes this process reads from files and sockets."""
+"""Count the bytes that this process reads from files and sockets."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ _IO = Path("/proc/self/io")
 
 
 def bytes_read(work: Callable[[], object]) -> int:
-    """What the system counted while something worked. Where the system counts nothing, the test is skipped."""
+    """Return the number of bytes read by `work`; skip the test where the system does not count them."""
     if not _IO.exists():
         pytest.skip("this system does not count the bytes that a process reads")
     before = _read()

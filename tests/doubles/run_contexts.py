@@ -11,7 +11,7 @@ from doubles.stores import MemoryStore
 
 
 class FixedClock:
-    """A clock that stands still."""
+    """A clock that does not advance."""
 
     def monotonic(self) -> float:
         return 0.0
@@ -21,12 +21,12 @@ class FixedClock:
 
 
 def _nothing(*_: Any) -> None:
-    """No judge, no runtime, nothing to check."""
+    """Stand in for a missing judge, runtime or check."""
 
 
 @dataclass
 class GivenRunContext:
-    """An `agentv.engine.trial.RunContext` over the target, or the targets by their specs, that a test gives."""
+    """An `agentv.engine.trial.RunContext` with the given target, or a function from specs to targets."""
 
     target: Callable[[Any], Any]
     store: Any = field(default_factory=MemoryStore)
@@ -45,7 +45,7 @@ class GivenRunContext:
 
     @property
     def works(self) -> Any:
-        """What trials have besides their calls, by the ports that the test gives."""
+        """The services of trials other than calls, made from the given ports."""
         from agentv.extensions.agents.trial.works import RunWorks
 
         works = RunWorks(cast("Any", self))

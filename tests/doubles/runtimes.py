@@ -1,4 +1,4 @@
-"""The JavaScript runtimes that tests are run with: the Node of the wheel, and bun where it is installed; and a host."""
+"""The JavaScript runtimes used by tests: Node from the wheel, and bun if installed; and a host."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ def program(name: str) -> str:
 
 
 def path_with(directory: Path, *names: str) -> dict[str, str]:
-    """An environment whose PATH holds just these runtimes."""
+    """Return an environment whose PATH contains only these runtimes."""
     directory.mkdir(exist_ok=True)
     for name in names:
         (directory / name).symlink_to(program(name))
@@ -38,7 +38,7 @@ def path_with(directory: Path, *names: str) -> dict[str, str]:
 
 
 class Lab:
-    """One host for many tests during a `with` block, and a folder to write files into."""
+    """One host for many tests during a `with` block, with a folder for files."""
 
     def __init__(self, runtime: str, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Servers of targets in virtual time, and specs of the targets that ask them."""
+"""Fake targets in virtual time, and their specs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def spec(name: str = "t", place: str | None = "x http://x", **given: Any) -> Tar
 
 @dataclass
 class Server:
-    """A target with given answers, each after some time; the last one for ever."""
+    """A target with given answers, each after a delay; the last one repeats."""
 
     given: Sequence[Any]
     takes_s: float = 0.0
@@ -53,5 +53,5 @@ class Server:
 
     @property
     def asked(self) -> list[str]:
-        """The cases that it was asked about."""
+        """The cases that it was called for."""
         return [one.case_id for one in self.requests]

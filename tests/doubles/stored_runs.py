@@ -1,4 +1,4 @@
-"""Runs on disk, made of finished trials that were made by hand."""
+"""Runs on disk made of hand-made finished trials."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from doubles.trials import ROOT, finished, trial
 
 
 def write_run(path: Path, results: Iterable[TrialResult], record: Mapping[str, Json] = EMPTY) -> str:
-    """The directory of a run, as a person would name it; its id is the directory's name."""
+    """Write a run and return its directory as a user would name it; the directory's name is the run's id."""
     path.mkdir(parents=True)
     (path / "run.json").write_bytes(to_document({"schema_version": 1, "run_id": path.name, **record}))
     write_rows(path, [to_json(row_of(one, ROOT)) for one in results])
@@ -23,7 +23,7 @@ def write_run(path: Path, results: Iterable[TrialResult], record: Mapping[str, J
 
 
 def write_rows(path: Path, rows: Iterable[bytes]) -> None:
-    """The rows of a run, and a journal with their checksums, in the place of those that it has."""
+    """Replace the rows of a run, and write a journal with their checksums."""
     lines = list(rows)
     (path / "index.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
     seals = (row_checksum_line(key_of_row(line) or "", line) for line in lines)
@@ -33,7 +33,7 @@ def write_rows(path: Path, rows: Iterable[bytes]) -> None:
 
 
 def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
-    """The `summary.json` of a run, and its checksum in the journal, as agentv writes them."""
+    """Write the `summary.json` of a run with its checksum in the journal, as agentv does."""
     index = path / "index.jsonl"
     content = summary if isinstance(summary, bytes) else to_document(dict(summary))
     with (path / "journal.jsonl").open("ab") as journal:
@@ -42,12 +42,12 @@ def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
 
 
 def vouch(path: Path) -> None:
-    """Have the journal of a run vouch for its rows of now."""
+    """Write the checksums of a run's current rows to its journal."""
     write_rows(path, (path / "index.jsonl").read_bytes().splitlines())
 
 
 def scoring(scores: Mapping[str, float], *, sha256: str = "c" * 64, **given: object) -> Sequence[TrialResult]:
-    """One trial a case, which passes at 0.8: case id → score; further keywords are the trial's own."""
+    """Return one trial per case of case id → score, passing at 0.8; keywords set fields of the trials."""
     return [_scored(case_id, score, sha256, given) for case_id, score in scores.items()]
 
 

@@ -1,4 +1,4 @@
-"""A store that forgets: everything is kept in memory."""
+"""A store that keeps everything in memory."""
 
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.message import Message
@@ -7,12 +7,12 @@ from agentv.ports import Call, TargetRequest
 
 
 def call(key: str, case: str = "case") -> Call:
-    """A call with this key; what was asked does not matter."""
+    """Return a call with this key; its request does not matter."""
     return Call(key, "gpt", TargetRequest(case, "hi", (Message("user", "hi"),)))
 
 
 class MemoryStore:
-    """Passes `tests/contract/test_stores.py`, as the one on disk does."""
+    """Passes `tests/contract/test_stores.py`, as the store on disk does."""
 
     def __init__(self, recalled: dict[str, TargetResponse] | None = None) -> None:
         self.answers: list[tuple[str, TargetResponse]] = []

@@ -1,4 +1,4 @@
-"""Two tasks like those of SWE-bench: a small repository, for each task an issue, hidden tests and a repair."""
+"""Two tasks like those of SWE-bench: a small repository and, for each task, an issue, hidden tests and a fix."""
 
 import difflib
 import json
@@ -11,11 +11,11 @@ MODULES = {
     "prices": ("def total(prices):\n    return sum(prices[1:])\n", "prices[1:]", "prices", "total([1, 2, 3]) == 6"),
     "dates": ("def leap(year):\n    return year % 4 == 0\n", "year % 4 == 0", "year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)", "leap(1900) == False"),
 }  # fmt: skip
-"""Module of the package `shop` → its text, what is wrong in it, what repairs it, and what a hidden test finds."""
+"""Module of the package `shop` → its text, the wrong code, the fix, and a check that only the fix passes."""
 
 
 def patch(path: str, before: str, after: str) -> str:
-    """A patch in git's format."""
+    """Return a patch in git's format."""
     lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{path}", f"b/{path}")
     return f"diff --git a/{path} b/{path}\n" + "".join(lines)
 
@@ -27,11 +27,11 @@ def tests_of(module: str, *checks: str) -> str:
 
 
 OLD = {"prices": "total([0, 5]) == 5", "dates": "leap(2024) == True"}
-"""Module → what a test finds that passes before and after the repair."""
+"""Module → a check that passes before and after the fix."""
 
 
 def rows(hosts: Hosts) -> list[dict[str, Any]]:
-    """The rows, and `github.com/acme/shop`, which they are about."""
+    """Return the tasks' rows, and create their repository `github.com/acme/shop`."""
     files = {f"shop/{module}.py": text for module, (text, *_) in MODULES.items()}
     files |= {f"tests/test_{module}.py": tests_of(module, check) for module, check in OLD.items()}
     remote = hosts.repository("github.com/acme/shop", {**files, "shop/__init__.py": "", "README.md": "A shop.\n"})

@@ -1,4 +1,4 @@
-"""A team's server on a real socket, over SQLite, and runs to push to it."""
+"""A team server on a real socket, over SQLite, and runs to push to it."""
 
 import json
 import time
@@ -21,7 +21,7 @@ RUN_ID = "20261121T140322Z-7f3a"
 
 
 class TeamServer:
-    """A server. `state` is what its endpoints see; `address` that of its project `support`."""
+    """A server; `state` is the state of its endpoints, `address` the address of its project `support`."""
 
     def __init__(self, directory: Path, proxies: Sequence[str] = (), host: str = "127.0.0.1") -> None:
         database = open_database(f"sqlite:///{directory}/team.sqlite")
@@ -41,11 +41,11 @@ class TeamServer:
 
     @property
     def connections(self) -> set[Any]:
-        """Those that are open."""
+        """The open connections."""
         return self._server.server_state.connections
 
     def close(self) -> None:
-        self._server.should_exit = True  # not at once: the application closes the runs that it has opened
+        self._server.should_exit = True  # graceful: the application closes its open runs
         self._thread.join(10)
         self.state.database.close()
 
@@ -54,7 +54,7 @@ class TeamServer:
 def team_server_in(directory: Path, proxies: Sequence[str] = (), host: str = "127.0.0.1") -> Iterator[TeamServer]:
     server = TeamServer(directory, proxies, host)
     try:
-        while not server._server.started:  # it listens already; this is only for its end
+        while not server._server.started:  # it listens already; `close` needs it to have started
             time.sleep(0.01)
         yield server
     finally:
@@ -62,7 +62,7 @@ def team_server_in(directory: Path, proxies: Sequence[str] = (), host: str = "12
 
 
 def is_complete(copy: Path) -> bool:
-    """Whether a copy of a run has been made, and does not count as running any more."""
+    """Whether a copy of a run exists and is no longer being written."""
     return (copy / "copied.json").exists() and not is_being_written(copy)
 
 
@@ -79,7 +79,7 @@ def row(number: int, text: str = "x") -> bytes:
 
 
 def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:
-    """A run directory with rows."""
+    """Write a run directory with rows."""
     run = directory / ".agentv" / "results" / run_id
     run.mkdir(parents=True, exist_ok=True)
     (run / "run.json").write_text(
@@ -90,7 +90,7 @@ def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:
 
 
 def write_rows(run: Path, *rows: bytes) -> None:
-    """The rows of a run, with their checksums."""
+    """Write the rows of a run with their checksums."""
     (run / "index.jsonl").write_bytes(b"".join(rows))
     whole = [one.rstrip(b"\n") for one in rows if one.endswith(b"\n")]
     sums = [row_checksum_line(key_of_row(one) or "", one) for one in whole]

@@ -1,4 +1,4 @@
-"""How much of a large space of inputs the tests go through: CI takes a part, `AGENTV_TESTS=thorough` all of it."""
+"""How much of a large input space the tests cover: a part in CI, all of it with `AGENTV_TESTS=thorough`."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,10 +11,10 @@ THOROUGH = os.environ.get("AGENTV_TESTS") == "thorough"
 
 
 def examples(all_of_them: int, part: int) -> int:
-    """A number of examples, kills or rounds."""
+    """Return the number of examples, kills or rounds to run."""
     return all_of_them if THOROUGH else part
 
 
 def each_third(found: Iterable[Found], first: int) -> Iterator[Found]:
-    """All of them, or every third, from a first one that the caller varies, so that each is in some test."""
+    """Return all items, or every third from an offset that the caller varies, so that some test covers each."""
     return islice(found, 0 if THOROUGH else first % 3, None, 1 if THOROUGH else 3)

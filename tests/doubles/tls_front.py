@@ -1,4 +1,4 @@
-"""A server on loopback that encrypts what it passes on, with a certificate of its own."""
+"""A loopback TLS proxy with its own certificate."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def make_certificate(folder: Path) -> Path:
-    """A file with a certificate of 127.0.0.1 that no authority signed, and its key."""
+    """Write a self-signed certificate for 127.0.0.1 and its key to a file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
     now = dt.datetime.now(dt.UTC)
@@ -37,7 +37,7 @@ def make_certificate(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def encrypted(port: int, certificate: Path) -> Iterator[int]:
-    """The port at which what is sent to a server's port can be sent encrypted."""
+    """Yield a port that forwards TLS connections to a server's port."""
     loop = asyncio.new_event_loop()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)

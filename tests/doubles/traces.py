@@ -1,4 +1,4 @@
-"""A trace that has a step of every kind."""
+"""A trace with a step of every kind."""
 
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
@@ -27,7 +27,7 @@ WORK = Trace(
 
 
 def mutations(value, junk):
-    """The value with one part of it replaced, for each part."""
+    """Yield copies of the value, each with one part replaced."""
     yield junk
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         for inner in mutations(value[key], junk):

@@ -1,4 +1,4 @@
-"""promptfoo's configurations, translated as the reader does it."""
+"""promptfoo configurations, translated as the reader translates them."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from agentv.extensions.promptfoo.dialect import PROMPTFOO
 
 
 def translated(path: Path, *, calls: bool = True) -> tuple[dict[str, Any], tuple[Diagnostic, ...]]:
-    """A configuration as an eval file, and what was reported."""
+    """Return a configuration as an eval file, and the diagnostics."""
     report = Report(hints=True)
     reading = SuiteContext.of(str(path), LoadRequest(()), registries(), report).reading
     root = read_yaml(str(path), path.read_bytes(), report).value
@@ -24,7 +24,7 @@ def translated(path: Path, *, calls: bool = True) -> tuple[dict[str, Any], tuple
 
 
 def translated_text(text: str, directory: Path) -> tuple[dict[str, Any], list[str]]:
-    """The same for a configuration that is written to a directory first, with the messages alone."""
+    """Write a configuration to a directory and translate it; return only the messages of the diagnostics."""
     path = directory / "promptfooconfig.yaml"
     path.write_text(text)
     document, found = translated(path)

@@ -1,4 +1,4 @@
-"""Finished trials, made by hand."""
+"""Hand-made finished trials."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ FILE = "/repo/evals/refund.eval.yaml"
 
 @dataclass(frozen=True)
 class Looks:
-    """An assertion that is only looked at."""
+    """An assertion that only has a label."""
 
     looks_for: str = ""
 
@@ -31,18 +31,18 @@ class Looks:
 
 
 def entry(kind="contains", looks_for="'30 days'", *, line=14, settings=DEFAULTS, **given) -> AssertionEntry:
-    """An entry as the loader makes it; further keywords are settings."""
+    """Return an entry as the loader makes it; keywords set its settings."""
     chosen = AssertionSettings(**given) if given else settings
     return AssertionEntry(kind, Looks(looks_for), chosen, Span(FILE, line, 9, line, 20))
 
 
 def scored(passed=True, *, text="output contains '30 days'", evidence=None, **given) -> Score:
-    """One assertion's grade: yes or no."""
+    """Return a grade that passes or fails."""
     return Score(entry(**given), Grade.of(passed, text, evidence), 0.25)
 
 
 def graded(score, passed, *checks: Check, **given) -> Score:
-    """One assertion's grade with a score between."""
+    """Return a grade with a partial score."""
     return Score(entry(**given), Grade(score, passed, checks), 0.25)
 
 
@@ -53,7 +53,7 @@ def errored_score(code="script-failed", message="the script ended with status 2"
 def trial(
     case_id="case-1", *, target="gpt", suite="refunds", sample=1, line=12, tags=(), metadata=None, **given
 ) -> Trial:
-    """A trial whose key says what it is; further keywords are the trial's own."""
+    """Return a trial with the given key; keywords set its other fields."""
     case = Case(
         case_id,
         (Message("user", "May I return it?"),),
@@ -76,7 +76,7 @@ def trial(
 
 
 def finished(status="passed", *, scores: Sequence[Score] = (), error=None, trial=None, **given) -> TrialResult:
-    """A finished trial; a failed one has one failed grade unless `scores` says more."""
+    """Return a finished trial; a failed one has one failed grade unless `scores` is given."""
     subject = trial or globals()["trial"]()
     chosen = tuple(scores) or {"passed": (scored(),), "failed": (scored(False, text="output lacks '30 days'"),)}.get(
         status, ()

@@ -17,7 +17,7 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 
 
 def add_run(root: Path, run_id: str, results: Any, **record: Any) -> Path:
-    """A run in the results directory of a project."""
+    """Write a run to the results directory of a project."""
     path = root / ".agentv" / "results" / run_id
     write_run(path, results, record)
     return path
@@ -25,7 +25,7 @@ def add_run(root: Path, run_id: str, results: Any, **record: Any) -> Path:
 
 @contextmanager
 def viewed(root: Path, options: ViewOptions | None = None, named: tuple[Path, ...] = ()) -> Iterator[TestClient]:
-    """A client of a server on a project, which asks as its own page does."""
+    """Yield a client of a project's server that sends the headers of the server's own pages."""
     context = local_context(Project(root, named), options or ViewOptions())
     headers = {"X-Agentv-Token": context.token, "Origin": ADDRESS} if context.token else {}
     with TestClient(application(context, PORT), base_url=ADDRESS, headers=headers) as client:

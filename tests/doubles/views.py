@@ -1,4 +1,4 @@
-"""A run in which everything happened that a report must show."""
+"""A run with everything that a report must show."""
 
 from agentv.model.run.grade import Check
 from agentv.model.run.matrix import Counts

@@ -1,4 +1,4 @@
-"""An event loop whose time passes at once: waiting for a minute takes none, and the clock says that it was a minute."""
+"""An event loop in virtual time: sleeping for a minute takes no time, and the clock advances by a minute."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class _Jumping(SelectSelector):
-    """Passes the time that it should wait for. Nothing may come from outside."""
+    """Advances the clock instead of waiting; works without outside events only."""
 
     now = 1000.0
 
@@ -30,11 +30,11 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run_at_once(main: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, in virtual time."""
+    """Like `asyncio.run`, in virtual time."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(main)
 
 
 def now() -> float:
-    """The virtual time, in seconds."""
+    """Return the virtual time in seconds."""
     return asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does."""
+"""Wait for other threads, processes and tasks."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def until(holds: Callable[[], object], within_s: float = 120.0) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline, "it never got there"
@@ -14,7 +14,7 @@ def until(holds: Callable[[], object], within_s: float = 120.0) -> None:
 
 
 async def turns_until(holds: Callable[[], object]) -> None:
-    """Let the other tasks of the loop run until something holds: turns of the loop, no time."""
+    """Yield to the other tasks of the loop until a condition holds; counts turns, not time."""
     for _ in range(10_000):
         if holds():
             return
@@ -23,6 +23,6 @@ async def turns_until(holds: Callable[[], object]) -> None:
 
 
 async def turns(number: int = 5) -> None:
-    """Let the other tasks of the loop run so often."""
+    """Yield to the other tasks of the loop this many times."""
     for _ in range(number):
         await asyncio.sleep(0)

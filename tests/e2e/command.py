@@ -1,4 +1,4 @@
-"""The installed command, run as a person would."""
+"""Run the installed command as a user would."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from agentv.model.values.values import EMPTY
 from e2e.fork_server import AGENTV, ForkServer, can_fork
 
 _OURS = re.compile(r"^AGENTV_|_API_KEY$|_BASE_URL$|_ENDPOINT$|_API_TOKEN$")
-"""Variables of whoever runs the tests: no real key is ever used, and no real model asked."""
+"""Variables of the user's environment to drop, so that tests use no real key and call no real model."""
 
 __all__ = ["AGENTV", "Ended", "Project", "stopped"]
 
@@ -24,16 +24,13 @@ fork_server = cache(ForkServer)
 
 
 def _begun(run: Path) -> tuple[str, int]:
-    """When a run began: to the second by its id, and within one by when its record was written."""
+    """Return when a run started: by its id to the second, then by the time of its record."""
     record = run / "run.json"
     return run.name.partition("-")[0], (record if record.exists() else run).stat().st_mtime_ns
 
 
 def stopped(process: subprocess.Popen[str], number: int = signal.SIGINT, *, status: int | None = None) -> str:
-    """What a command that was started says on stderr until its end, after a signal.
-
-    `status`: how it must end.
-    """
+    """Send a signal to a started command and return its remaining stderr; `status` is the expected exit status."""
     process.send_signal(number)
     _, stderr = process.communicate(timeout=120)
     assert status in {None, process.returncode}, f"status {process.returncode}: {stderr}"
@@ -49,9 +46,9 @@ class Ended:
 
 @dataclass(frozen=True)
 class Project:
-    """A directory that is the root of a repository, with files in it.
+    """A repository's root with files.
 
-    `libraries`: forks have imported the SDKs of model APIs and what statistics need.
+    `libraries`: use forks that have imported the SDKs of model APIs and the statistics libraries.
     """
 
     path: Path
@@ -92,9 +89,9 @@ class Project:
         env: Mapping[str, str] = EMPTY,
         fresh: bool = False,
     ) -> Ended:
-        """What a command comes to, in a fork of a process that has imported agentv, or `fresh`: in one of its own.
+        """Run a command in a fork of a process that has imported agentv, or in a new process if `fresh`.
 
-        `status`: how it must end. `says`: what it must write to stderr.
+        `status`: its expected exit status. `says`: text that it must write to stderr.
         """
         environment = {**self.environment, **env}
         if fresh or not can_fork(environment):
@@ -110,37 +107,37 @@ class Project:
         return ended
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:
-        """The rows of the newest run, or of a directory."""
+        """Return the rows of the newest run, or of a directory."""
         directory = self.path / run if run else max((self.path / ".agentv" / "results").iterdir(), key=_begun)
         return [json.loads(line) for line in (directory / "index.jsonl").read_text().splitlines()]
 
     def summary(self, run: str = "out") -> dict[str, Any]:
-        """The totals of a run in a directory."""
+        """Return the totals of a run in a directory."""
         return json.loads((self.path / run / "summary.json").read_text())
 
     def record(self, run: str = "out") -> dict[str, Any]:
-        """What a run in a directory was begun with."""
+        """Return the record of a run in a directory."""
         return json.loads((self.path / run / "run.json").read_text())
 
     @property
     def asked(self) -> list[str]:
-        """The lines that targets and judges wrote to `asked.txt`, one for each call."""
+        """The lines that targets and judges wrote to `asked.txt`, one per call."""
         path = self.path / "asked.txt"
         return path.read_text().splitlines() if path.exists() else []
 
     def other(self, *command: str, env: Mapping[str, str] = EMPTY) -> subprocess.CompletedProcess[str]:
-        """What another program than agentv comes to, in the directory of the project."""
+        """Run another program in the project's directory."""
         return subprocess.run(
             command,
             cwd=self.path,
             env={**self.environment, **env},
             capture_output=True,
             text=True,
-            timeout=300,  # on a busy machine
+            timeout=300,  # for a busy machine
             check=False,
         )
 
     @property
     def ran(self) -> bool:
-        """Whether any run was begun."""
+        """Whether any run was started."""
         return (self.path / ".agentv" / "results").exists()

@@ -12,14 +12,14 @@ def project(request, tmp_path) -> Project:
 
 @pytest.fixture(scope="module")
 def pages():
-    """The pages of one browser for a module; longer, and its event loop would be in the way of others."""
+    """Yield the pages of one browser per module; in a longer scope, its event loop would disturb other tests."""
     with launched_pages() as found:
         yield found
 
 
 @pytest.fixture
 def watched(pages):
-    """Lends pages; at the end nobody else may have been asked, and nothing may have gone wrong."""
+    """Yield a pool of pages; afterwards check for requests to other servers and errors."""
     found = Watched(pages)
     yield found
     hacked = pages.take_back()
@@ -28,6 +28,6 @@ def watched(pages):
 
 @pytest.fixture
 def tab(pages):
-    """An empty page."""
+    """Return an empty page."""
     yield pages.lend()
     pages.take_back()

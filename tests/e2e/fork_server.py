@@ -34,15 +34,15 @@ from agentv.authoring.fields import decode
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
 PROJECT = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
-"""A file of which everything is right."""
+"""A valid eval file."""
 
 _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
-"""Names of variables that matter when a process starts, and not again; PYTHON_BIN is our own."""
+"""Names of variables that are read only when a process starts; PYTHON_BIN is agentv's own."""
 
 _LARGEST = 1 << 20
 
 OFTEN = ("agentv.__main__", "agentv.user_code.command_process", "jinja2", "numpy")
-"""What every command begins with, and what one in eight renders or computes with."""
+"""Modules that every command imports, and those that one in eight renders or computes with."""
 
 LIBRARIES = (
     "acp",
@@ -57,7 +57,7 @@ LIBRARIES = (
     "mcp",
     "scipy.special",
 )
-"""What models and agents are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""
+"""SDKs of models and agents, and statistics libraries; not LiteLLM, which reads variables when imported."""
 
 
 def can_fork(environment: Mapping[str, str]) -> bool:
@@ -70,10 +70,10 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class ForkServer:
-    """The process, as a test sees it.
+    """Client of the process.
 
     Args:
-        libraries: it has also imported the SDKs of model APIs, and what statistics are computed with.
+        libraries: also import the SDKs of model APIs and the statistics libraries.
     """
 
     def __init__(self, *, libraries: bool = False) -> None:
@@ -97,7 +97,7 @@ class ForkServer:
             listening.bind(self._address)
             listening.listen(64)
             listening.set_inheritable(True)
-            os.posix_spawn(  # which leaves no object behind that would wait for its end
+            os.posix_spawn(  # leaves no object behind that would wait for the process's end
                 sys.executable,
                 [sys.executable, __file__, str(listening.fileno()), str(session), kind],
                 os.environ,
@@ -107,10 +107,10 @@ class ForkServer:
     def run(
         self, words: Sequence[str], path: Path, environment: Mapping[str, str], timeout: float
     ) -> tuple[int, str, str]:
-        """Exit status, standard output and error of a command, or of a Python program: its path, ending in `.py`.
+        """Return the exit status, stdout and stderr of a command, or of a Python program if the path ends in `.py`.
 
         Raises:
-            TimeoutExpired: it did not end in so many seconds, and was killed.
+            TimeoutExpired: it exceeded the timeout and was killed.
         """
         out, err = os.pipe(), os.pipe()
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -148,12 +148,12 @@ def _read_all(descriptors: tuple[int, int], until: float) -> tuple[bytes, ...]:
 
 
 def serve(listening: socket.socket, session: int) -> None:
-    """Fork for each command that is sent, until the process that began the session of tests has ended."""
+    """Fork for each command received, until the process that started the test session has ended."""
     gc.collect()
     gc.freeze()
     ends = os.pidfd_open(session)
     running: dict[int, tuple[int, socket.socket]] = {}
-    """A descriptor of each process that runs → its id, and where its exit status goes."""
+    """Descriptor of each running process → its id, and the socket for its exit status."""
     while True:
         ready, _, _ = select.select((ends, listening, *running), (), ())
         for one in running.keys() & {*ready}:
@@ -177,12 +177,12 @@ def _tell_status(process: int, pid: int, connection: socket.socket) -> None:
 
 
 def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
-    """Import what common commands import, and compile the patterns that they use.
+    """Import the modules of common commands, and compile the patterns that they use.
 
-    More than that would cost more in each fork than it spares.
+    Importing more would cost each fork more than it saves.
 
     Args:
-        imported: gives the names of modules that other commands import; it is called in a fork.
+        imported: returns the names of modules that other commands import; called in a fork.
     """
     reading, writing = os.pipe()
     learning = os.fork()
@@ -204,17 +204,17 @@ def import_agentv(imported: Callable[[], list[str]] | None = None) -> None:
 
 
 def _compiled_patterns() -> list[tuple[str, int]]:
-    """The patterns of text, with their flags, that were compiled here; `re` compiles none of them twice."""
+    """Return the text patterns compiled here, with their flags; `re` caches them."""
     return [(pattern, flags) for kind, pattern, flags in re._cache if kind is str]
 
 
 def _shapes() -> list[tuple[str, str]]:
-    """The module and name of each class of options whose declaration was read here."""
+    """Return the module and name of each class of options whose declaration was read here."""
     return [(one.__module__, one.__qualname__) for one in decode._SHAPES]
 
 
 def _imported_by_commands() -> list[str]:
-    """The names of modules that a run, and a file with a mistake, import, in the order in which they are."""
+    """Return the names of the modules imported by a run and by a file with a mistake, in order."""
     before = set(sys.modules)
     with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nothing:
         for stream in (1, 2):
@@ -230,9 +230,9 @@ def _imported_by_commands() -> list[str]:
 
 
 def _start(connection: socket.socket, ours: Sequence[int]) -> tuple[int, int] | None:
-    """Start the command that is sent, and tell the id of its process; a descriptor of it, and the id.
+    """Start the received command, send its process id, and return a descriptor of the process and the id.
 
-    Nothing is sent by one that only looks whether this process is there.
+    Return None for an empty message, which only checks that this process is alive.
     """
     sent, descriptors, _, _ = socket.recv_fds(connection, _LARGEST, 2)
     if not sent:
@@ -251,7 +251,7 @@ def _start(connection: socket.socket, ours: Sequence[int]) -> tuple[int, int] | 
 
 
 def _become(command: dict, descriptors: list[int]) -> None:
-    """What the script does, and nothing of this process is left that it could see."""
+    """Run the command as the script would, with no trace of this process's state."""
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
     for number, one in enumerate(descriptors, 1):
@@ -264,16 +264,16 @@ def _become(command: dict, descriptors: list[int]) -> None:
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.argv = [AGENTV, *command["words"]]
     sys.path[0] = str(Path(AGENTV).parent)
-    sys.modules["__main__"].__file__ = AGENTV  # which processes that multiprocessing starts import
+    sys.modules["__main__"].__file__ = AGENTV  # processes started by multiprocessing import it
     from agentv.user_code import orphans
 
-    orphans._RUN = os.urandom(8).hex()  # drawn at import: the programs of one command are not those of another
+    orphans._RUN = os.urandom(8).hex()  # drawn at import; must differ between commands
     status: object = 0
     try:
         _run(command["words"])
-    except SystemExit as ended:  # of a script
+    except SystemExit as ended:  # raised by the script
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:  # noqa: BLE001 - of a program, which ends by it
+    except BaseException:  # noqa: BLE001 - the program's uncaught exception
         traceback.print_exc()
         status = 1
     threading._shutdown()
@@ -295,8 +295,8 @@ def _run(words: list[str]) -> None:
 
 
 def main(listening: int, session: int, kind: str) -> None:
-    """Be the process."""
-    os.closerange(3, listening)  # what whoever runs the tests left open is nothing that a command would have
+    """Run the server process."""
+    os.closerange(3, listening)  # close the descriptors that the user's process left open
     os.closerange(listening + 1, os.sysconf("SC_OPEN_MAX"))
     import_agentv()
     for name in (*OFTEN, *(LIBRARIES if kind == "libraries" else ())):
@@ -305,11 +305,11 @@ def main(listening: int, session: int, kind: str) -> None:
         from agentv.targets.model_api.prices import load_prices
 
         load_prices()
-    assert threading.active_count() == 1, threading.enumerate()  # no fork would have the others
+    assert threading.active_count() == 1, threading.enumerate()  # a fork keeps no other threads
     with socket.socket(fileno=listening) as shared:
         folder = Path(shared.getsockname()).parent
         serve(shared, session)
-    shutil.rmtree(folder, ignore_errors=True)  # of the session, which has ended
+    shutil.rmtree(folder, ignore_errors=True)  # the folder of the ended session
 
 
 if __name__ == "__main__":

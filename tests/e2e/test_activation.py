@@ -1,4 +1,4 @@
-"""`activation` as a person runs it: which skills an agent loads, gates on that, and what every report says of it."""
+"""`activation` end to end: which skills an agent loads, gates on that, and what every report shows."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def shop(project):
 
 
 def claude(*loading: str) -> str:
-    """Claude Code, printing recorded streams: it loads `refund` for these queries."""
+    """Return Claude Code, printing recorded streams in which it loads `refund` for these queries."""
     situations = {query: "skill" if query in loading else "answer" for query in QUERIES}
     return target_of("claude", situations, api_key="sk-of-mine-1234567", gateway=False)
 
@@ -80,7 +80,7 @@ tests: [{id: once, input: Hi, assert: [{contains: yes}]}]
 
 @pytest.mark.parametrize("suite", ["gate", "samples"])
 def test_for_ci_a_run_that_passed_has_no_failure(shop, project, suite):
-    """Failed queries that the gate decides, and failed samples of a case that passed, are shown, and turn nothing red."""
+    """Failed queries that the gate decides, and failed samples of a passed case, are shown but not as failures."""
     project.write("bot.py", BOT)
     bot, minimums = "{name: bot, provider: python, function: 'bot.py:answer'}", ", min_recall: 0.5, min_precision: 0.5"
     if suite == "gate":

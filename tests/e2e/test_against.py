@@ -1,4 +1,4 @@
-"""`--against RUN --until decided`: cases are drawn at random until their comparison with an earlier run is decided."""
+"""`--against RUN --until decided` draws cases at random until their comparison with an earlier run is decided."""
 
 import json
 
@@ -61,13 +61,13 @@ def test_a_run_that_is_worse_ends_soon_and_fails_and_its_rows_say_what_was_not_d
     assert {row["error"]["code"] for row in rows if row["status"] == "skipped"} == {"not-drawn"}
     assert skipped == {f"c{number}" for number in range(CASES)} - set(drawn)
     assert told["cases"]["skipped"] == len(skipped)
-    # another test over what was drawn would be wrong a fifth of the time
+    # a second test on the drawn cases would be wrong a fifth of the time
     for words in (("compare", "base", "out"), ("power", "--from", "out")):
         refused = suite.run(*words)
         assert (refused.status, "stopped once its comparison was decided" in refused.stderr) == (2, True), (
             refused.stderr
         )
-    # resumed, it is as it was: nothing is asked, and the claim stays
+    # a resumed run is unchanged: no calls, and the same claim
     again = suite.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert (again.status, suite.asked, suite.summary()["against"]) == (1, drawn, against)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while agents work: the first asks them to cancel and keeps what they did, the second ends all at once."""
+"""Ctrl-C while agents work: the first cancels them and keeps their work, the second ends everything at once."""
 
 import json
 import signal
@@ -28,7 +28,7 @@ CALL = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Bash", "statu
 
 @pytest.fixture
 def shop(project, tmp_path_factory):
-    """Two agents that work until they are asked to cancel, or that hear nothing."""
+    """Two agents that work until they are cancelled, or that ignore cancelling."""
     apart = tmp_path_factory.mktemp("apart")
     (apart / "tmp").mkdir()
     project.write("agent.py", STARTED)
@@ -42,7 +42,7 @@ def shop(project, tmp_path_factory):
 
 
 def begun(shop, *steps):
-    """A run whose agents are at work."""
+    """Start a run and wait until its agents work."""
     project, apart = shop
     (apart / "script.json").write_text(json.dumps({"prompts": [[{"update": CALL}, *steps]]}))
     process = project.start("eval", "a.eval.yaml", "--out", "out", env={"TMPDIR": str(apart / "tmp")})

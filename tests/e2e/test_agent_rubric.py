@@ -1,4 +1,4 @@
-"""`agent-rubric` as a person runs it: an agent looks at a copy of the workspace, and its verdict counts as any judge's."""
+"""`agent-rubric` end to end: an agent inspects a copy of the workspace, and its verdict counts as any judge's."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ ORIGINAL = "../../workspace/a.txt"  # as seen from the copy
 
 @pytest.fixture
 def shop(project, tmp_path):
-    """Run the suite with a judge that prints a stream; what it was started with."""
+    """Return a function that runs the suite with a judge that prints a stream, and returns the judge's command line."""
     project.write("agent.py", AGENT)
 
     def run(said: str, *flags: str, options: str = "", script: dict[str, object] | None = None, looks: bool = True):

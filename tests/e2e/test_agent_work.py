@@ -1,4 +1,4 @@
-"""Agents in workspaces, as a person runs them: variants, hidden files, Ctrl-C, a killed run that is resumed."""
+"""Agents in workspaces, end to end: variants, hidden files, Ctrl-C, and resuming a killed run."""
 
 import json
 import signal

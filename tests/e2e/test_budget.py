@@ -1,6 +1,4 @@
-"""Limits of budgets, of servers and of the machine: a run stops before it has spent more, waits where there is no
-room, and goes on.
-"""
+"""Limits of budgets, servers and the machine: a run stops before it overspends, waits for free slots, and goes on."""
 
 import time
 from collections.abc import Iterator
@@ -143,7 +141,7 @@ def test_retry_after_is_obeyed_and_the_attempts_are_in_the_row(project, server):
     assert all(400 <= one["waited_ms"] < 1500 for one in row["retries"])
     assert server.at[1] - server.at[0] >= 0.4
     assert server.at[2] - server.at[1] >= 0.4
-    assert row["duration_ms"] < 400  # of the answer, not of what it had to wait for
+    assert row["duration_ms"] < 400  # the time of the answer, without waiting
     assert "retries" in row
 
 
@@ -162,7 +160,9 @@ def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
 
 
 def test_a_resume_asks_again_all_that_was_refused(project, server):
-    target = f"{{provider: http, url: '{server.url('401/1')}', allow_empty: true}}"  # the key is mended after one call
+    target = (
+        f"{{provider: http, url: '{server.url('401/1')}', allow_empty: true}}"  # the key works after one failed call
+    )
     rate_limits_suite(project, target, cases=5, check="contains: at last")
     assert ran(project, "--workers", "1").status == 3
     ran(project, "--workers", "1", "--resume", status=0)
@@ -181,7 +181,7 @@ def test_a_judge_that_refuses_everything_costs_no_further_answer(project, server
     [row] = project.rows("out")
     assert row["error"]["code"] == "judge-http-status"
     assert ran(project, "--workers", "1", "--resume").status == 3
-    [again] = project.rows("out")  # the one that was refused was asked again, and refused again
+    [again] = project.rows("out")  # the refused case was called again and refused again
     assert again["timestamp"] != row["timestamp"]
     assert len((project.path / "out" / "history.jsonl").read_text().splitlines()) == 1
 
@@ -204,7 +204,7 @@ CASES = "".join(f"  - {{id: c{number}, input: hi, assert: [contains: hello]}}\n"
 
 
 def test_no_answer_is_lost_where_few_files_may_be_open(project):
-    """Of 400 calls at once, each with a connection, not half may be open."""
+    """With 400 concurrent calls, fewer than half of the connections can be open."""
     with ModelServer("hello there", delay_s=0.2) as server:
         project.write("a.eval.yaml", f"target: openai:gpt-4o-mini\ntests:\n{CASES}")
         env = {"OPENAI_API_KEY": "sk-one-1234567890", "OPENAI_BASE_URL": server.openai}

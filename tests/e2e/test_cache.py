@@ -1,6 +1,5 @@
-"""`--cache`: answers used again across runs, each sample its own; code that was edited is noticed by it and by
-`--resume`, wherever it lies.
-"""
+"""`--cache` reuses answers across runs, separately for each sample; it and `--resume` notice edited code, wherever it
+is."""
 
 import json
 import sqlite3
@@ -65,7 +64,7 @@ def test_the_file_may_ask_for_it_and_the_flag_wins(cached):
 
 def test_samples_do_not_collapse_into_one_answer(cached):
     cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "out", status=0)
-    assert sorted(cached.asked) == ["a", "a", "b", "b"]  # the first sample of each was there
+    assert sorted(cached.asked) == ["a", "a", "b", "b"]  # the first sample of each was cached
     outputs = {(row["test_id"], row["output"]) for row in cached.rows("out")}
     assert len(outputs) == 6
     cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "again", status=0)
@@ -136,7 +135,7 @@ ONE, TWO = "print('one')\n", "print('two')\n"
 NAME, OTHER = (
     "NAME = 'one'\n",
     "NAME = 'three'\n",
-)  # of another length: Python's bytecode knows a file by second and size
+)  # of a different length: Python's bytecode cache compares only seconds and size
 INSERT = "import sys, os\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), 'lib'))\n"
 APPEND = (
     "import sys\nfrom pathlib import Path\nsys.path.append(str(Path(__file__).parent.parent / 'shared' / 'inner'))\n"
@@ -152,7 +151,7 @@ CALL_OF_AGENT = "[python3, agent.py]"
 
 
 class Edit(NamedTuple):
-    """A target's settings, the files that it uses, and one of them that is edited."""
+    """A target's settings, the files that it uses, and the edited file."""
 
     settings: dict[str, str] = {"command": CALL_OF_AGENT}  # noqa: RUF012 - it is only read
     files: dict[str, str] = {}  # noqa: RUF012

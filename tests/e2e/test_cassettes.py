@@ -1,4 +1,4 @@
-"""`--record` and `--replay`: one file that stands for targets, judges and embedders, and tells when it does not."""
+"""`--record` and `--replay`: one file stands in for targets, judges and embedders, and reports missing calls."""
 
 import json
 import shutil
@@ -103,7 +103,7 @@ def test_what_it_lacks_is_asked_and_added_where_that_is_wanted(recorded):
     words = ["eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl"]
     recorded.run(*words, "--replay-mode", "new", status=0)
     assert sorted(recorded.asked) == ["target b"]
-    assert len(lines(recorded)) == 5  # the old call stands: another run may need it
+    assert len(lines(recorded)) == 5  # the old call is kept, because another run may need it
     assert recorded.run(*words).status == 0
 
 
@@ -115,7 +115,7 @@ SLOW = AGENT.replace("import json, os", "import asyncio, json, os").replace(
 
 
 def interrupted(project, *words: str) -> str:
-    """A run of two cases that is stopped in its second one; what it said."""
+    """Stop a run of two cases during the second one, and return its stderr."""
     project.write("agent.py", SLOW)
     first, second = INTERRUPTED.splitlines()[-1], INTERRUPTED.splitlines()[-2]
     project.write("a.eval.yaml", INTERRUPTED.replace(f"{second}\n{first}", f"{first}\n{second}"))
@@ -129,7 +129,7 @@ def interrupted(project, *words: str) -> str:
 def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twice(project):
     said = interrupted(project, "--record", "run.jsonl", "--cache")
     assert "run.jsonl is not written, because the run was interrupted, and a cassette requires a complete run" in said
-    assert "agentv eval a.eval.yaml --cache --resume=" in said  # which would refuse --record
+    assert "agentv eval a.eval.yaml --cache --resume=" in said  # resuming would refuse --record
     assert not (project.path / "run.jsonl").exists()
     before = sorted(project.asked)
     project.write("a.eval.yaml", SUITE.replace("id: b,", "id: c,"))
@@ -209,7 +209,7 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     shown = "run.jsonl is not written, because the run stopped early, and a cassette requires a complete run"
     assert shown in ended.stderr
     assert file.read_text() == before
-    ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
+    ended = recorded.run(*common, "--filter", "b")  # stopped by its last trial, it is complete
     said = "recorded 1 call in fixtures/run.jsonl, replacing 3" if status == 1 else "is unchanged, because 1 trial"
     assert said in ended.stderr
 
@@ -269,7 +269,7 @@ def test_a_copy_of_the_repository_asks_the_same(project, tmp_path_factory):
 def test_todays_assertions_grade_yesterdays_answers(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("{contains: blue}", "{contains: green}, is short"))
     recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=1, says="grading 2 answers of 20")
-    assert sorted(recorded.asked) == ["judge b"]  # what the judge said of the other one is known
+    assert sorted(recorded.asked) == ["judge b"]  # the judge's reply for the other case is recorded
     rows = {row["test_id"]: row for row in recorded.rows("new")}
     assert [rows[name]["status"] for name in "ab"] == ["passed", "failed"]
     assert (rows["b"]["output"], rows["b"]["reused"], rows["b"]["cost_usd"]) == ("It is blue.", True, 0.5)
@@ -318,6 +318,6 @@ def test_thoughts_of_a_stored_answer_are_graded_as_the_target_says_today(project
     assert project.run("eval", "a.eval.yaml", "--regrade=first", "-o", "second").status == 0
     assert project.rows("second")[0]["output"] == "<think>maybe 41?</think> 42"
     resumed = project.run("eval", "a.eval.yaml", "--resume", "-o", "first")
-    assert resumed.status == 0, resumed.stderr  # what is graded has changed, so the trial is graded again
+    assert resumed.status == 0, resumed.stderr  # the graded content changed, so the trial is graded again
     project.write("a.eval.yaml", suite.replace("TARGET", stripped))
     assert project.run("eval", "a.eval.yaml", "--regrade=second", "-o", "third").status == 1

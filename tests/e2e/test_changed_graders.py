@@ -1,4 +1,4 @@
-"""A target that writes into the files that grade it: what changed is never used in silence."""
+"""A target that overwrites the files that grade it: changes are detected and never used silently."""
 
 import json
 import os
@@ -36,7 +36,7 @@ CHECKS = {
     "question.py": "print('Is it right? {{ output }}')\n",
     "judge.py": "import json\nprint(json.dumps({'score': 0, 'reason': 'no'}))\n",
 }
-"""Files that stand in a directory of each way, so that no way changes the files of another."""
+"""Files copied into a directory per way, so that one way cannot change the files of another."""
 
 ASSERTIONS = ".agentv/assertions"
 CHANGED = {
@@ -57,7 +57,7 @@ CHANGED = {
     ),
     "asked": ("type: llm-rubric, value: is right, judge: judge", {"judge.py": "print('yes')\n"}),
 }
-"""Name of a case → its assertion, and what the target writes that is read at the grading: such a change is found."""
+"""Case name → its assertion, and files that the target writes and grading reads; these changes are detected."""
 
 LOADED = {
     "custom": ("type: strict", {f"{ASSERTIONS}/strict.py": "def assertion(ctx):\n    return True\n"}),
@@ -68,7 +68,7 @@ LOADED = {
     ),
     "answer": ("command: [python3, compare.py, answer.txt]", {"answer.txt": "right"}),
 }
-"""What was loaded before the first call, and what is no grader: the answer is graded as it should be."""
+"""Files loaded before the first call, or that belong to no grader; the answer is graded correctly."""
 
 
 def test_what_is_read_for_a_grading_is_compared_first_and_what_is_loaded_already_is_used(project):
@@ -100,7 +100,7 @@ def code_of(project: Project) -> str | None:
 
 
 def agent_writes(project: Project, agent: str, *assertions: str) -> None:
-    """A suite whose target runs a program, with a case for each assertion."""
+    """Write a suite whose target runs a program, with a case per assertion."""
     project.write("agent.py", agent)
     cases = "".join(f"  - {{id: c{at}, input: x, assert: [{{{one}}}]}}\n" for at, one in enumerate(assertions))
     project.write(

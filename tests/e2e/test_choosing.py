@@ -1,4 +1,4 @@
-"""Which cases run: `--list`, `--sample`, `--var`, `--prompt`, `--shuffle`, and `--shard` with `results merge`."""
+"""Selection of cases: `--list`, `--sample`, `--var`, `--prompt`, `--shuffle`, and `--shard` with `results merge`."""
 
 import csv
 import json
@@ -143,7 +143,7 @@ def test_merged_shards_are_the_whole_run(suite):
     assert (record["partial"], "partial" in summary, record["merged"]) == (None, False, names)
     shown = {name: summary[name] for name in ("cases", "trials", "pass_rate", "by_prompt")}
     assert shown == {name: whole[name] for name in ("cases", "trials", "pass_rate", "by_prompt")}
-    # a resume finds every answer
+    # resuming finds every answer
     suite.run("eval", "evals", "--resume", "merged", says="14 trials complete, 0 to run")
     assert suite.run("compare", "merged", "whole").status == 0
 
@@ -211,7 +211,7 @@ tests:
 
 
 def test_shards_that_were_rerun_and_resumed_are_merged(project):
-    """A case that is held back because its dependency failed ends a shard; a rerun of it is no other run."""
+    """A case skipped because its dependency failed completes a shard, and rerunning it does not make another run."""
     project.write_files({"evals/s.eval.yaml": LINKED, "evals/agent.py": FLAKY, "down": ""})
     names = ["shard1", "shard2"]
     ended = [
@@ -293,7 +293,7 @@ def failing(project):
 
 
 def ran(project):
-    """The trials of the last run."""
+    """Return the trials of the last run."""
     return sorted((row["test_id"], row["target"], row["status"]) for row in project.rows())
 
 
@@ -318,7 +318,7 @@ def test_the_last_command_runs_what_did_not_pass_until_all_of_it_passes(failing)
     part = failing.run(*shlex.split(again))
     assert (part.status, ran(failing)) == (1, FAILED)
     assert "--last-failed selected 3 of 4 cases (3 of 8 trials); the rest did not run" in part.stderr
-    # a run of some of them in between says nothing of the others
+    # a partial run in between does not affect the other failures
     assert failing.run("eval", "evals", "--filter", "c", "--target", "bad").status == 0
     failing.write("evals/my suite.eval.yaml", LAST_FAILED_SUITE.replace("response: bye", "response: hello bye"))
     mended = failing.run("eval", "evals", "--lf", "--json")

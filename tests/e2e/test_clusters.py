@@ -1,4 +1,4 @@
-"""`--executor ray` on a cluster of two nodes: the rows of a run in one process, whatever dies meanwhile."""
+"""`--executor ray` on a cluster of two nodes gives the rows of a run in one process, even when nodes or workers die."""
 
 import json
 from collections import Counter, defaultdict
@@ -115,7 +115,7 @@ def on_cluster(project, cluster, *words, **more):
 
 
 def facts(rows):
-    """What rows say, apart from when and how long."""
+    """Return the content of rows without times."""
     return sorted(json.dumps(timeless(row), sort_keys=True) for row in rows)
 
 
@@ -132,11 +132,11 @@ def calls(project):
 
 
 SLOWLY_S = 180
-"""Ray is slow where others are at work."""
+"""Timeout in seconds; Ray is slow on a busy machine."""
 
 
 def held_calls(project):
-    """Node → the cases that are held there: the parent of a node's workers is its raylet."""
+    """Return node → cases held there; the parent of a node's workers is its raylet."""
     found = defaultdict(list)
     for case, _, node in calls(project):
         if case.startswith("held"):
@@ -151,7 +151,7 @@ def test_the_rows_of_all_sorts_of_trials_are_those_of_a_run_in_one_process(shop,
     assert far.status == local.status == 1, far.stderr
     assert facts(shop.rows("far")) == facts(shop.rows("local"))
     assert len(shop.rows("far")) == 19
-    assert len({pid for _, pid, _ in calls(shop)}) >= 3  # our own process, and the workers
+    assert len({pid for _, pid, _ in calls(shop)}) >= 3  # this process and the workers
     assert cluster.files  # the logs of Ray's daemons, among others
     assert not [path for path in cluster.files if b"on the corner" in path.read_bytes()]
 
@@ -183,7 +183,7 @@ def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
 
 
 def answered_before_rows(run):
-    """In the journal, each answer stands once, and before the line that vouches for its row."""
+    """Each answer is in the journal once, before the line with its row's checksum."""
     case_of = {row["key"]: row["test_id"] for row in map(json.loads, (run / "index.jsonl").read_text().splitlines())}
     answered, vouched = [], []
     _, *lines, last = map(json.loads, (run / "journal.jsonl").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""What each command does, prints, completes, imports and exits with."""
+"""Effects, output, completions, imports and exit statuses of each command."""
 
 import json
 import os
@@ -108,7 +108,7 @@ def test_what_users_code_prints_does_not_disturb_the_json(project):
 
 
 def in_a_terminal(project: Project, *words: str, columns: int = 100) -> tuple[int, list[str], str]:
-    """The exit status, what the screen shows in the end, and all that was written to it."""
+    """Return the exit status, the lines finally on the screen, and everything written to the terminal."""
     leader, follower = pty.openpty()
     environment = {**project.environment, "TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"}
     for name in ("CI", "NO_COLOR"):
@@ -366,7 +366,7 @@ main()
 
 
 def imported(project, *words):
-    """The exit status of a command, and the modules that it left behind."""
+    """Return the exit status of a command and the modules that it imported."""
     ended = project.other(sys.executable, "-c", PROGRAM, json.dumps(words))
     loaded = json.loads((project.path / "imported.json").read_text())
     return ended.returncode, {name for name in loaded if name in HEAVY}
@@ -423,7 +423,7 @@ def test_no_line_of_any_command_is_obeyed(hostile):
         ended = hostile.run(*words, env=ENV)
         assert commands_in(ended.stdout + ended.stderr) == [], words
     shown = json.loads(hostile.run("results", "show", "last", "--json", env=ENV).stdout)
-    assert json.dumps(ANSWER) in json.dumps(shown)  # it was answered, and is kept as it was
+    assert json.dumps(ANSWER) in json.dumps(shown)  # the answer is kept unchanged
 
 
 def test_annotations_are_commands_and_nothing_else_is(hostile):

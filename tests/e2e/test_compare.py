@@ -31,7 +31,7 @@ def bad(prompt):
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """Two runs of one suite: `good`, and `bad`, in which one case errors. Tests add runs of their own."""
+    """Two runs of one suite: `good`, and `bad`, in which one case errors. Tests add their own runs."""
     project = Project(tmp_path_factory.mktemp("compare"))
     project.write_files({".git/HEAD": "", "evals/shop.eval.yaml": SUITE, "agent.py": AGENT})
     project.run("eval", "evals", "-t", "python:agent.py:good", "--out", "good", "-q")

@@ -1,4 +1,4 @@
-"""Turns, conversations over cases, dependencies, clusters and the queries before them, as a person runs them."""
+"""Turns, conversations across cases, dependencies, clusters and queries before cases, end to end."""
 
 import json
 
@@ -129,12 +129,12 @@ def test_a_killed_trial_with_turns_goes_on_after_the_last_answer_that_was_kept(p
     before = len(asked(project))
     project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out", status=0)
     again = [len(messages) for _, messages in asked(project)[before:]]
-    assert again in ([3], [])  # the second call may have been under way, or not
+    assert again in ([3], [])  # the second call may or may not have started
     assert len(project.rows("out")) == 1
 
 
 def lines(number=40, clusters=8, **given):
-    """JSON Lines of cases of which those of one customer all pass or all fail."""
+    """Return JSON Lines of cases; the cases of one customer either all pass or all fail."""
     rows = (
         {
             "id": f"c{one}",

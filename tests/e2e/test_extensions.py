@@ -1,4 +1,4 @@
-"""Without the folder of an extension, the rest of the program works and says what lacks it."""
+"""Without an extension's folder, the rest of the program works and its messages name the missing extension."""
 
 import json
 import os
@@ -44,12 +44,12 @@ FILES = {
         "invalid/bad-eval-file--deepeval-csv/goldens.csv",
     ),
 }
-"""Extension → files that need it, of `CASES`."""
+"""Extension → the files of `CASES` that need it."""
 
 RUN = ("eval", ".", "--replay", "support.cassette.jsonl")
 ONE_CASE = "tests: [{id: a, input: hi, assert: [{contains: hi}]}]\n"
 GIVEN = {EXECUTORS: ("eval", ".", "--executor"), TRACE_FORMATS: ("results", "export", "--format")}
-"""What is added → the command that is given its name."""
+"""Kind of entry → command to which its name is passed."""
 
 COMMANDS_IN_ONE_PROCESS = """
 import contextlib, io, json, sys
@@ -65,7 +65,7 @@ print(json.dumps(ended))
 
 
 def ran(place: Path, names: Sequence[str], commands: Sequence[tuple[str, ...]]) -> list[tuple[int, str, str]]:
-    """What commands come to in a package without the folders of some extensions: status, output, errors of each."""
+    """Run commands in a package without some extensions' folders; return the status, stdout and stderr of each."""
     package = place / "package" / "agentv"
     (package / "extensions").mkdir(parents=True)
     for part in (*SOURCE.iterdir(), *(SOURCE / "extensions").iterdir()):
@@ -86,7 +86,7 @@ def ran(place: Path, names: Sequence[str], commands: Sequence[tuple[str, ...]]) 
 
 
 def refused(name: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Commands that an extension adds or adds to, and what each says."""
+    """Yield commands that an extension adds or extends, with their messages when it is missing."""
     tables = extensions()[name]
     needs = f"needs extension {name}"
     for command in getattr(tables, COMMANDS, {}):
@@ -103,7 +103,7 @@ def refused(name: str) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def refused_files(name: str, place: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Commands with files that need an extension, and what each says."""
+    """Yield commands with files that need an extension, and their messages."""
     tables = extensions()[name]
     needs = f"needs extension {name}"
     for key in getattr(tables, CONFIG_KEYS, {}):

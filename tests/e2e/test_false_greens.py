@@ -1,6 +1,6 @@
-"""Every way in which a peer was seen to report success wrongly, tried on the installed command.
+"""Every way in which a peer tool wrongly reported success, tried on the installed command.
 
-None may end in exit status 0: 1 is a judged failure, 2 a wrong file (and nothing ran), 3 something that could not be
+None may exit with 0: 1 is a judged failure, 2 a wrong file (and nothing ran), 3 something that could not be
 judged.
 """
 
@@ -40,7 +40,7 @@ WRONG_FILES = {
 
 @pytest.mark.parametrize("name", WRONG_FILES)
 def test_a_wrong_file_does_not_run(project, name):
-    """A few of the mistakes of tests/cases/invalid, where each has a folder."""
+    """Some of the mistakes in tests/cases/invalid, which has a folder for each."""
     project.write("a.eval.yaml", WRONG_FILES[name])
     for command in ("eval", "validate"):
         ended = project.run(command, "a.eval.yaml")
@@ -104,7 +104,7 @@ COMMANDS = ("exit 1", "true", "sleep 60", "kill -9 $$", "printf '\\377\\376'", "
 
 
 def errored(project, *words):
-    """What is not errored of the files in the directory, and what has a score in spite of it."""
+    """Run the files; return the number of rows, and the paths of those that did not error or that have a score."""
     project.run("eval", ".", *words, status=3)
     rows = project.rows()
     assert all(row["error"]["code"] for row in rows if row["error"])
@@ -120,7 +120,7 @@ def test_a_closed_stderr_changes_nothing(project):
 
 
 def test_a_broken_target_is_errored_and_never_scored(project):
-    # the emptiest of answers would pass this assertion
+    # an empty answer would pass this assertion
     entry = "not-contains: forbidden"
     for name, code in TARGETS.items():
         project.write(f"{name}/agent.py", code)

@@ -1,4 +1,4 @@
-"""What the other tests of commands rely on: a fork is like a start of the installed command."""
+"""A fork behaves like a start of the installed command, as the other end-to-end tests assume."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ SUITE = "target: python:agent.py:answer\ntests:\n  - {id: a, input: hello, asser
 
 
 def found(project, **how):
-    """What code of users finds in the process that runs it."""
+    """Return what user code finds in its process."""
     assert project.run("eval", "a.eval.yaml", "--out", "out", env={"OF_THE_TEST": "yes"}, **how).status == 0
     (row,) = project.rows("out")
     shutil.rmtree(project.path / "out")
@@ -41,7 +41,7 @@ def test_code_finds_the_same_in_a_fork_as_in_a_start_but_its_mark(project):
     marks = {one["environment"].pop(MARK) for one in (fork, other, start)}
     assert fork == other == start
     assert (fork["environment"]["OF_THE_TEST"], fork["mine"]) == ("yes", [])
-    assert len(marks) == 3  # by which the programs of two commands are distinguished
+    assert len(marks) == 3  # they distinguish the programs of two commands
 
 
 def test_what_python_reads_when_it_starts_needs_a_start(project):

@@ -1,4 +1,4 @@
-"""Agents that call their model through the gateway, as a person runs them."""
+"""Agents that call their model through the gateway, end to end."""
 
 import json
 import signal

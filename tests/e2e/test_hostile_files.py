@@ -1,4 +1,4 @@
-"""Repositories that somebody else wrote: no command shows what lies outside them, and none shows a token of a git host."""
+"""Untrusted repositories: no command shows files outside them or a token of a git host."""
 
 import json
 import os
@@ -141,7 +141,7 @@ def test_convert_keeps_promptfoos_code_in_data_and_says_so(project: Project) -> 
 
 
 def test_a_repository_that_holds_the_home_directory_is_read_but_for_that(project):
-    """As in a container; every test here has its home directory inside the project."""
+    """As in a container; in these tests the home directory is inside the project."""
     (project.path / "home").mkdir()
     project.write(".agentv/targets.yaml", "targets: [{name: bot, provider: echo}]\ndefaults: {target: bot}\n")
     project.write("shared/rows.jsonl", '{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
@@ -254,7 +254,7 @@ TOKEN = "ghp-Zq8Wv3Rt6Yb1Nc9XkL2pM5"
 
 
 def test_a_token_in_a_url_is_refused_and_never_shown(project, hosts, remote):
-    """The access to a private repository is git's own matter, whose errors lose their tokens too."""
+    """Git itself authenticates to private repositories; tokens are removed from its errors too."""
     url = f"https://x-access-token:{TOKEN}@github.com/acme/evals/blob/main/docs/a.md"
     query = f"{URL.format('main')}?token={TOKEN}"
     text = f"target: echo\nprompts: ['{url}']\ninput_files: ['{query}']\ntests: [{{id: a, input: x, assert: [contains: x]}}]\n"

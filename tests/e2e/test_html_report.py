@@ -1,4 +1,4 @@
-"""HTML reports in a real Chromium: what opens, what a person can do with it, and what hostile texts cannot."""
+"""HTML reports in a real Chromium: what they show, what a user can do with them, and what hostile texts cannot."""
 
 import random
 
@@ -25,7 +25,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 def script(module):
-    """The source of a module of the page and of those that it needs."""
+    """Return the source of a module of the page and of its imports."""
     return joined(module)
 
 
@@ -55,7 +55,7 @@ def searched(tab, text):
     return ids(tab)
 
 
-# what it shows
+# what the page shows
 
 
 def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
@@ -132,11 +132,11 @@ def test_samples_of_a_case_stand_together(opened):
     tab.wait_for_selector("h2:has-text('Checks: 1 of 1 passed')")
 
 
-# what a person can do
+# user interaction
 
 
 def suite_of(number):
-    """Cases of two suites, of which every third fails at `tone`; one in ten says a word of its own."""
+    """Return cases of two suites, of which every third fails at `tone` and one in ten has a special answer."""
     for one in range(number):
         passed = one % 3 != 0
         subject = trial(f"case-{one}", suite=f"suite-{one % 2}", tags=("even",) if one % 2 == 0 else ("odd",))
@@ -156,7 +156,7 @@ def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
     tab = opened(suite_of(12))
     tab.click(".chip[data-status=failed]")
     assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
-    assert tab.inner_text(".told") == "4 of 12 cases"  # chosen by how they ended: a rate of them says nothing
+    assert tab.inner_text(".told") == "4 of 12 cases"  # selected by outcome, so a rate would be meaningless
     tab.select_option("select[data-name=suite]", "suite-1")
     assert ids(tab) == ["case-3", "case-9"]
     tab.reload()
@@ -254,7 +254,7 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     assert ids(tab) == ["row-1"]
 
 
-# what hostile texts cannot
+# hostile texts
 
 
 def test_hostile_texts_are_text_wherever_they_stand(opened):
@@ -349,7 +349,7 @@ def test_answers_are_shown_as_markdown_to_those_who_ask(opened):
     assert "too long" not in tab.inner_text(".said")
 
 
-# what everybody can read
+# accessibility
 
 
 @pytest.mark.parametrize("at", ["", "#/cases", "#/case/refunds/window-closed/gpt", "#/case/agent/looks-it-up/gpt"])
@@ -363,7 +363,7 @@ def test_nothing_is_wider_than_a_phone(opened, at):
     assert tab.is_visible("main" if at != "#/cases" else ".list")
 
 
-# the work of agents
+# agents
 
 
 def worked(opened, work, **given):

@@ -23,14 +23,14 @@ def test_each_template_is_small_green_and_valid(project, template):
     assert "agentv view" in started.stderr
     again = project.run("init", "--template", template)
     assert re.findall(r"^kept (.*), which", again.stderr, re.MULTILINE) == written
-    for file in project.path.rglob("*.yaml"):  # the lines that it leaves out are valid
+    for file in project.path.rglob("*.yaml"):  # the lines that are commented out are valid
         file.write_text(re.sub(r"^( +)# (- )", r"\1\2", file.read_text(), flags=re.MULTILINE))
     project.run("validate", ".", env={"AGENTV_JUDGE": "mock:yes"}, status=0)
 
 
 @pytest.fixture(scope="module")
 def reviewed(tmp_path_factory):
-    """A project with two runs, in which the skills' commands are run."""
+    """A project with two runs, in which the skills' commands run."""
     project = Project(tmp_path_factory.mktemp("reviewed"))
     project.write(".git/HEAD", "")
     assert project.run("init").status == 0

@@ -1,5 +1,5 @@
-"""Ctrl-C, a second one, SIGTERM, SIGKILL, and code that blocks: what finished is kept, the totals are right, nothing
-is left running."""
+"""Ctrl-C once and twice, SIGTERM, SIGKILL and blocking code: finished work is kept, totals are right, nothing keeps
+running."""
 
 import json
 import shlex
@@ -131,7 +131,7 @@ def test_a_trial_stands_as_long_as_all_that_determines_it_does(project, name, te
 
 
 def test_a_signal_while_the_command_is_loaded_is_no_traceback(project):
-    """Ctrl-C just after Enter: an imported package sends it, as early as a person may."""
+    """An imported package sends the signal, as early as a user could after Enter."""
     project.write("early/click.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     early = {"PYTHONPATH": str(project.path / "early")}
     ended = project.other(sys.executable, "-m", "agentv", "results", "list", env=early)
@@ -274,7 +274,7 @@ def test_what_a_module_keeps_between_calls_belongs_to_one_loop(project):
 DRIVER = Path(__file__).parent.parent / "doubles" / "killed_runs.py"
 WORKERS = 4
 KILLS = {"SIGKILL": examples(100, 10), "SIGTERM": examples(20, 3)}
-"""Of one test; for SIGKILL there are two, so that processes of tests share them."""
+"""Number of kills per test; SIGKILL has two tests, so that test processes share the work."""
 
 CRASHES_AGENT = """
 import asyncio, json, os
@@ -320,7 +320,7 @@ def row_of(line: str) -> dict:
 
 
 def rows(directory: Path) -> list[dict]:
-    """What the run found, in the order of cases, without what differs from one undisturbed run to the next."""
+    """Return the rows in case order, without fields that vary between undisturbed runs."""
     found = [row_of(line) for line in (directory / "index.jsonl").read_text().splitlines()]
     return sorted(found, key=lambda row: row["test_id"])
 
@@ -335,7 +335,7 @@ def calls(project, run: str) -> Counter[str]:
 
 
 def answers(directory: Path) -> list[str]:
-    """The keys of the answers in a journal."""
+    """Return the keys of the answers in a journal."""
     lines = (json.loads(line) for line in (directory / "journal.jsonl").read_text().splitlines())
     return [line["key"] for line in lines if "key" in line]
 
@@ -364,7 +364,7 @@ def test_a_run_that_is_killed_over_and_over_ends_as_an_undisturbed_one(project, 
 def test_a_run_on_a_full_disk_says_so_and_goes_on_from_there(project):
     project.write_files({"agent.py": CRASHES_AGENT, "a.eval.yaml": CRASHES_SUITE})
     words = ["eval", "a.eval.yaml", "--workers", str(WORKERS), "--out", "out"]
-    limited = f"ulimit -f 20; exec {AGENTV} {' '.join(words)}"  # blocks of a kilobyte that a file may have
+    limited = f"ulimit -f 20; exec {AGENTV} {' '.join(words)}"  # limit on a file's size, in kilobyte blocks
     full = project.other("bash", "-c", limited, env={"OUT": "out"})
     assert full.returncode == 3, full.stderr
     assert "the file exceeds the maximum size" in full.stderr

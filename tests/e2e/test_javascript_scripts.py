@@ -23,7 +23,7 @@ tests:
 
 @pytest.fixture(params=RUNTIMES)
 def runtime(request, tmp_path_factory) -> tuple[str, str]:
-    """A runtime's name, and a PATH on which it stands alone with a shell."""
+    """Return a runtime's name and a PATH that contains only it and a shell."""
     path = path_with(tmp_path_factory.mktemp("path") / "bin", request.param)["PATH"]
     return request.param, f"{path}:/bin"
 

@@ -1,4 +1,4 @@
-"""`agentv lsp` as an editor talks to it: one server for all tests."""
+"""`agentv lsp` as an editor uses it, with one server for all tests."""
 
 from collections.abc import Iterator
 
@@ -73,7 +73,7 @@ def test_names_and_files_of_the_project_are_completed(editor: Editor) -> None:
     types_.mkdir()
     (types_ / "is_polite.py").write_text("raise SystemExit('run')\n")
     editor.open("named/a.eval.yaml", GOOD)
-    at = lambda text: editor.complete("named/a.eval.yaml", text)  # noqa: E731  # as above
+    at = lambda text: editor.complete("named/a.eval.yaml", text)  # noqa: E731
     assert at("target: |\n") == ["my-agent"]
     assert at(f"{HEAD}  - include: |") == ["safe"]
     assert "is-polite" in at(f"{HEAD}  - |")

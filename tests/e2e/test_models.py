@@ -1,4 +1,4 @@
-"""Models as targets and judges, end to end: the files of the four origins, real SDKs, a server on loopback."""
+"""Models as targets and judges end to end: four kinds of API, real SDKs, a loopback server."""
 
 import json
 
@@ -15,7 +15,7 @@ VERDICT = {"checks": [{"id": "r1", "satisfied": True}, {"id": "r2", "satisfied":
 
 
 def reply(call):
-    """The model's answer, or the judge's verdict on one."""
+    """Return the model's answer, or the judge's verdict on one."""
     return json.dumps(VERDICT) if call.model == "claude-haiku-4-5" else "hello there"
 
 
@@ -30,13 +30,13 @@ def env_of(server):
 
 
 def asked(server, project, path, *words):
-    """A run of a file on the two models: how it ended, and the rows by their case."""
+    """Run a file on the two models; return the process's result and the rows by case."""
     ended = project.run("eval", path, "--target", TARGET, "--judge", JUDGE, *words, env=env_of(server))
     return ended, {row["test_id"]: row for row in project.rows()}
 
 
 def test_tokens_are_told_apart_and_a_price_that_is_not_known_once(project, server):
-    """The server is not OpenAI's, so nobody knows what its models cost."""
+    """The server is not OpenAI's, so the prices of its models are unknown."""
     project.write(
         "a.eval.yaml",
         "tests:\n"

@@ -1,4 +1,4 @@
-"""Named agents as a person runs them: recorded streams of Claude Code and Codex, and the real programs where they are."""
+"""Named agents end to end: recorded streams of Claude Code and Codex, and the real programs where installed."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_each_situation_has_its_verdict_and_its_trace(project, agent):
 
 def test_a_check_has_each_agent_take_one_turn_and_says_what_it_found_and_no_secret(project):
     def named(name, agent, situation):
-        script = {"text": stream(agent, situation).read_text()}  # confined, it reads no file of ours
+        script = {"text": stream(agent, situation).read_text()}  # when sandboxed, it cannot read the repository's files
         command = [sys.executable, str(PROGRAM), json.dumps(script)]
         return {"name": name, "provider": agent, "command": command, "api_key": "sk-of-mine-1234567", "gateway": False}
 
@@ -72,7 +72,7 @@ def test_a_program_that_is_not_installed_is_an_error_at_load_that_says_how_to(pr
     project.write("a.eval.yaml", "target: claude-code\ntests: [{id: a, input: x, assert: [contains: x]}]\n")
     path = project.path / "empty"
     path.mkdir()
-    (path / "claude_agent_sdk.py").touch()  # hides the package, where it is installed
+    (path / "claude_agent_sdk.py").touch()  # hides the installed package
     ended = project.run("eval", "a.eval.yaml", env={"PATH": str(path), "PYTHONPATH": str(path)}, status=2)
     assert "missing-agent" in ended.stderr
     assert "pip install 'agentv[claude]'" in ended.stderr
@@ -85,7 +85,7 @@ def test_a_program_that_is_not_installed_is_an_error_at_load_that_says_how_to(pr
     ]
 )
 def real(request, project):
-    """The suite of a real program against a server that plays its model, and nothing else in reach."""
+    """Return the suite of a real program that can only reach a server in the role of its model."""
     settings = request.param
 
     def run(script: AgentScript, suite: str, **more: object):

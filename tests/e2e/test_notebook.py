@@ -67,12 +67,12 @@ def test_a_notebook_evaluates_shows_tables_and_can_be_interrupted(tmp_path):
     more = [nbformat.v4.new_code_cell(text) for text in (INTERRUPTED, MANY)]
     notebook.cells += more
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the client's own libraries
+        warnings.simplefilter("ignore")  # from the client's own libraries
         nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     _, run, frame, awaited, stopped, variables = code
     progress, table = outputs(run, "text/html")
-    assert progress == "<pre>3/3 trials: 2 passed, 1 failed, 0 errored</pre>"  # one line, at its last state
+    assert progress == "<pre>3/3 trials: 2 passed, 1 failed, 0 errored</pre>"  # one line, in its final state
     assert table.index("warranty") < table.index("shipping")
     assert "<table" in outputs(frame, "text/html")[0]
     assert outputs(awaited, "text/plain")[-1] == "0.6666666666666666"

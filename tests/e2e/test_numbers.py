@@ -1,4 +1,4 @@
-"""What runs say of how sure they are, as a person asks for it."""
+"""The confidence that runs report for their numbers."""
 
 import json
 

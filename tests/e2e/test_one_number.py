@@ -47,23 +47,23 @@ def suite(kind):
 
 
 def shares(text):
-    """The percentages of a text, as Python writes them."""
+    """Return the percentages in a text, in Python's format."""
     return re.findall(r"\d+(?:\.\d+)?%", text)
 
 
 def said(group):
-    """The rate, its interval and its worst case, as every view must say them."""
+    """Return the rate, interval and worst case that every view must show."""
     worst = [percent(group["pass_rate_bounds"][0])] if group["pass_rate_bounds"][0] < group["pass_rate"] else []
     return [percent(group["pass_rate"]), *map(percent, group["pass_rate_interval"]), *worst]
 
 
 def several(kind):
-    """Whether its cases have several samples, and so two rates."""
+    """Whether the cases of a suite have several samples, and so two rates."""
     return "run" in SUITES[kind]
 
 
 def rule_in(text):
-    """What a view says of the cases that meet the rule for several samples."""
+    """Return a view's text about the cases that meet the rule for several samples."""
     found = re.search(r"ases that meet the rule \(mean ≥ 0.8 of 4 samples\)(.*)", text)
     return found[1].replace("95% CI", "CI") if found else ""
 
@@ -77,7 +77,7 @@ def test_every_view_says_the_same_with_and_without_filters(project, tab, kind):
     (run,) = (project.path / ".agentv" / "results").glob("*/summary.json")
     summary = json.loads(run.read_text())
     expected = said(summary)
-    assert len(expected) == 4  # something errored
+    assert len(expected) == 4  # one case errored
     what = {"clustered": "clusters by 'customer'", "conversations": "conversations"}.get(kind, "cases")
     counted = f"{summary['interval_clusters']} {what}"
     assert summary["interval_clusters"] <= (36 if what == "cases" else 9)
@@ -162,7 +162,7 @@ def test_every_view_of_a_matrix_says_the_same(project):
 
 
 def test_the_page_against_another_run_says_the_rates_of_compare(project, tab):
-    """Cases that were edited, that are new, or that one run did not judge are in neither."""
+    """Edited and new cases, and those that one run did not judge, are excluded from both rates."""
     project.write("answers.py", ANSWERS)
     cases = suite("plain")["tests"]
     document = {"name": "s", "target": "python:answers.py:answer", "tests": cases}
@@ -201,7 +201,8 @@ ENDED_EARLY = {
 
 @pytest.mark.parametrize("kind", ENDED_EARLY)
 def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, tab, kind):
-    """A share of samples leans to where they ended, and a run that was cut has no interval: the page's filters too."""
+    """The share of passed samples is biased by early stopping, and an interrupted run has no interval. The same holds for the
+    page's filters."""
     flags, function = ENDED_EARLY[kind]
     project.write("answers.py", ANSWERS)
     document = {"name": "s", "target": f"python:answers.py:{function}", "tests": suite("plain")["tests"]}
@@ -232,7 +233,7 @@ def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, t
 
 
 def _said(group):
-    """As `said`, of a group that may have no interval."""
+    """Return the same as `said` for a group that may have no interval."""
     low, high = group["pass_rate_bounds"]
     worst = [percent(low)] if low < high else []
     return [percent(group["pass_rate"]), *map(percent, group["pass_rate_interval"] or ()), *worst]

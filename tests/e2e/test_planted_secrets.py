@@ -1,4 +1,4 @@
-"""Twenty secrets are planted wherever a secret may be, and repeated by everything that runs: nothing that any command
+"""Twenty secrets are planted wherever a secret may be and repeated by everything that runs. Nothing that any command
 writes or prints may hold one, plain, in base64, in hex or in a URL.
 """
 
@@ -31,7 +31,7 @@ ENVIRONMENT = (
 DOTENV = ("DOTENV_TOKEN",)
 SUITE_ENV = ("SECRET_KEY",)
 TARGET_ENV = ("SERVICE_PASSWORD",)
-PLACED = (  # what says that they are secret is where they stand, not what the variable is called
+PLACED = (  # secret by their position, not by the variable's name
     *("BEARER", "COMPOSITE_A", "COMPOSITE_B", "COOKIE_HEADER", "QUERY", "USERINFO", "BODY", "FLAG", "ARGUMENT"),
     *("WEBHOOK", "OPTION"),
 )
@@ -39,7 +39,7 @@ NAMES = (*ENVIRONMENT, *DOTENV, *SUITE_ENV, *TARGET_ENV, *PLACED)
 
 
 def made(name: str) -> str:
-    """A secret that is the same in every test, with signs that encodings write in other ways."""
+    """Return a secret that is the same in every test, with characters that encodings change."""
     chance = random.Random(name)
     said = "".join(chance.choice(LETTERS) for _ in range(37))
     if name == "SIGNING_PRIVATE_KEY":
@@ -53,7 +53,7 @@ def made(name: str) -> str:
 SECRETS = {name: made(name) for name in NAMES}
 SECRETS["GCP_CREDENTIALS"] = json.dumps({"type": "service_account", "private_key": made("GCP_CREDENTIALS")})
 TOLD = {**SECRETS, "GCP_CREDENTIALS": made("GCP_CREDENTIALS")}
-"""What programs tell of each."""
+"""The part of each secret that programs print."""
 
 
 def encodings(secret: str) -> Iterator[str]:
@@ -152,7 +152,7 @@ WAYS = ("plain", "base640", "base641", "base642", "urlsafe", "hex", "HEX", "perc
 def cases() -> Iterator[dict]:
     number = 0
     for at, name in enumerate(NAMES):
-        for way in WAYS[at % 3 :: 3]:  # every way for one secret in three; of the forms, there are unit tests
+        for way in WAYS[at % 3 :: 3]:  # all ways for each third secret; unit tests cover the encodings
             number += 1
             pad = number * 7 % 230
             prompt = f"{name} {way} {pad}"
@@ -223,7 +223,7 @@ AUTHORED = ("agent.py", ".env", "a.eval.yaml", "wrong.eval.yaml")
 
 
 def leaks(directory: Path, printed: str = "") -> list[tuple[str, str, str]]:
-    """Where which secret shows, with the form that does."""
+    """Return where each secret is visible, and in which encoding."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     texts = [(str(one.relative_to(directory)), one.read_bytes()) for one in files if one.name not in AUTHORED]
     names = [("a file's name", str(one.relative_to(directory)).encode()) for one in files]
@@ -245,7 +245,7 @@ def test_nothing_that_a_run_and_its_views_write_holds_a_secret(planted, capfd):
     rows = [json.loads(line) for line in (results / "index.jsonl").read_text().splitlines()]
     assert len(rows) == len(list(cases()))
     seen = json.dumps(rows)
-    assert seen.count("[redacted]") > 2 * len(rows)  # it was printed, and redacted
+    assert seen.count("[redacted]") > 2 * len(rows)  # printed and redacted
     for words in (
         *(["results", "show", "--full"], ["results", "list"], ["results", "show", "--json"]),
         *(["results", "report", form, "-"] for form in ("--md", "--html", "--junit")),
@@ -281,7 +281,7 @@ def test_a_cassette_a_second_grading_and_an_exam_hold_none(planted, capfd):
     (prompt / "prompt.md").write_text("{{ words }}")
     (prompt / "meta.yaml").write_text("description: tells\nstatus: draft\n")
     exam = {"defaults": {"model": "tells", "judge": "critic"}, "cases": []}
-    for name in (*ENVIRONMENT, *DOTENV):  # what belongs to another suite is not known here
+    for name in (*ENVIRONMENT, *DOTENV):  # secrets of other suites are unknown here
         inputs = {"words": f"{name} plain 9"}
         exam["cases"].append({"name": f"e-{name}", "inputs": inputs, "assert": [{"contains": "x"}], "rubric": "Good?"})
     (prompt / "eval.yml").write_text(json.dumps(exam))

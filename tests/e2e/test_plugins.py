@@ -1,4 +1,4 @@
-"""Plugins of installed packages, good and broken, with the installed command."""
+"""Plugins in installed packages, working and broken, with the installed command."""
 
 import json
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_another_version_or_edited_code_gives_no_stale_answers(acme):
     code = acme.path / "site" / "acme_evals" / "targets.py"
     code.write_text(
         code.read_text().replace(".upper() +", ".title()  +")
-    )  # of another length: its time may be the same
+    )  # a different length, because the time may be equal
     assert answered() == ("Hello Hello!", False)
     assert answered() == ("Hello Hello!", True)
     (acme.path / "site" / "acme_evals-1.2.dist-info").rename(acme.path / "site" / "acme_evals-1.3.dist-info")

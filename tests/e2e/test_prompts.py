@@ -1,4 +1,4 @@
-"""`agentv prompt`: a prompt is ready when it has passed its exam, and not before (SPEC section 11)."""
+"""`agentv prompt`: a prompt is ready only after passing its exam (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Library(Project):
         return (self.path / "prompts" / name / "meta.yaml").read_text()
 
     def ready(self, name: str = "greeter") -> None:
-        """Have it sit its exam and be promoted."""
+        """Run the prompt's exam and promote it."""
         assert self.run("prompt", "eval", name).status == 0
         self.run("prompt", "promote", name, "--to", "ready", status=0)
 
@@ -274,7 +274,7 @@ LAUNDERED = {
 
 
 def sat(project) -> list[tuple[int, bool, bool]]:
-    """Of every row of the log: how many passed, and whether it was the whole exam and partial."""
+    """Return for every row of the log the number of passed cases, and whether it was the whole exam and partial."""
     lines = (project.path / "prompts" / "p" / ".eval.jsonl").read_text().splitlines()
     return [(row["passed"], row["all_passed"], row["partial"]) for row in map(json.loads, lines)]
 
@@ -297,7 +297,7 @@ def test_a_recording_that_was_edited_never_becomes_evidence(flaky, again):
 
 
 def test_what_the_cache_may_have_answered_is_no_evidence(flaky):
-    """The model may say something else by now."""
+    """The model may answer differently by now."""
     flaky.write(".agentv/config.yaml", "run: {cache: true}\n")
     ended = flaky.run("eval", "prompts/p", "-o", "c")
     flaky.run("eval", "prompts/p", "--no-cache", "-o", "c", "--resume")

@@ -1,4 +1,4 @@
-"""Eval files under pytest, as a person would run it."""
+"""Eval files under pytest, run as by a user."""
 
 import json
 import re
@@ -31,7 +31,7 @@ tests:
 """.replace("[contains: hi, contains: there]", "[{contains: hi}, {contains: there}]")
 
 PLUGINS = ("-p", "no:agentv", "-p", "agentv.pytest_plugin", "-p", "xdist.plugin")
-"""Ours by its place, whether it is installed or not. The others that are installed here take half a second to import."""
+"""Loads agentv's plugin by module, installed or not, and skips other plugins, which take half a second to import."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def run_pytest(project, *words):
 
 
 def outcomes(project, *words):
-    """Each test's outcome, out of the JUnit file that pytest writes."""
+    """Return each test's outcome from the JUnit file written by pytest."""
     ended = run_pytest(project, *words, "--junitxml=junit.xml")
     found = {}
     for case in ET.parse(project.path / "junit.xml").iter("testcase"):
@@ -66,8 +66,8 @@ ALL = {"hello[echo]": "passed", "bye[echo]": "failure", "broken[echo]": "error",
 
 
 def test_cases_are_tests_and_what_failed_differs_from_what_broke(evals):
-    """A tag that is a mark of pytest's own turns no failure green, one that can be no mark ends nothing, and a case that
-    is only shown does not pass."""
+    """A tag named like a pytest mark hides no failure, an invalid mark breaks nothing, and a shown-only case does not
+    pass."""
     tags = ("skip", "xfail", "_slow", "team:x")
     tagged = (f"  - {{id: '{tag}', tags: ['{tag}'], input: a, assert: [contains: b]}}\n" for tag in tags)
     evals.write("evals/marks.eval.yaml", f"target: echo\ntests:\n{''.join(tagged)}")

@@ -1,4 +1,4 @@
-"""Whole runs of agents in a cassette: the real agent runs again, with its tools and its workspace, without its model."""
+"""Whole agent runs in a cassette: the real agent runs again with its tools and workspace, but without its model."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ tests:
 
 
 def model(call):
-    """The model: it writes the price, looks at it, and says so. Every reply is another one."""
+    """Play the model: write the price, look at it, and answer; every reply differs."""
     if "Write a title." in call.text:
         return Answer("A title")
     price = call.text.split(" to ")[1][0]
@@ -122,7 +122,7 @@ def verdicts(project, out):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    """A project with a recorded run, which is made once, and a copy of it."""
+    """A project with a recorded run, made once, and a copy of it."""
     directory = tmp_path_factory.mktemp("recorded")
     (directory / "shop" / ".git").mkdir(parents=True)
     shop = opened_shop(Project(directory / "shop", libraries=True))
@@ -137,7 +137,7 @@ def recording(tmp_path_factory):
 
 @pytest.fixture
 def recorded(recording):
-    """The project as it was recorded, in the same place: a variable of its agent names it."""
+    """The recorded project at its original path, which a variable of its agent contains."""
     shop, copy = recording
     shutil.rmtree(shop.path)
     shutil.copytree(copy, shop.path)

@@ -1,4 +1,4 @@
-"""`agentv results`: runs that were, listed, shown, exported and deleted, where they lie, and cases that are only shown."""
+"""`agentv results`: list, show, export and delete past runs; where they are stored; cases that are only shown."""
 
 import csv
 import json
@@ -108,7 +108,7 @@ RESULTS_PLACE_SUITE = "name: a\ntarget: echo\ntests: [{id: one, input: hi, asser
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Project:
-    """A directory that is outside git, whatever the tests run in."""
+    """A directory outside any git repository, wherever the tests run."""
     if any((parent / ".git").exists() for parent in (tmp_path, *tmp_path.parents)):
         pytest.skip("the temporary directory is inside git")
     return Project(tmp_path)
@@ -119,7 +119,7 @@ def at(project: Project, folder: str, *words: str) -> Ended:
 
 
 def places(project: Project) -> list[str]:
-    """The directories with results, below the project."""
+    """Return the directories with results below the project."""
     found = (Path(folder) for folder, _, _ in os.walk(project.path) if folder.endswith("/.agentv/results"))
     return sorted(str(path.parent.parent.relative_to(project.path)) for path in found if any(path.glob("*/run.json")))
 
@@ -202,7 +202,7 @@ def test_shown_cases_are_counted_and_never_pass(project):
     assert (written["summary"]["judged"], written["summary"]["pass_rate"]) == (2, 1.0)
     statuses = {(row["test_id"], row["status"], row["score"]) for row in written["rows"]}
     assert statuses == {("ann", "shown", None), ("bob", "passed", 1.0), ("cyd", "shown", None)}
-    (suite,) = ET.parse(project.path / "run.xml").getroot()  # our own file
+    (suite,) = ET.parse(project.path / "run.xml").getroot()  # written by agentv
     assert (suite.get("tests"), suite.get("skipped"), suite.get("failures")) == ("6", "4", "0")
 
 

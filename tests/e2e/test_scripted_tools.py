@@ -1,6 +1,4 @@
-"""Agents with scripted tools: what their calls left is graded, on the first day and again, and an agent's own word
-for them is not.
-"""
+"""Agents with scripted tools: grading uses the recorded calls, now and in a regrade, and not what the agent reports."""
 
 import json
 import shutil
@@ -76,7 +74,7 @@ def runner(project):
 
 @pytest.fixture
 def ran(project):
-    """Runs a case whose agent does these steps; its row."""
+    """Return a function that runs a case whose agent performs these steps, and returns the row."""
     return runner(project)
 
 
@@ -161,7 +159,7 @@ WRITE = {"file": ["made.txt", "made\n"]}
 
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory):
-    """A project whose agent called a tool, failed at another and wrote a file. It is made once and copied."""
+    """A project, made once and copied, whose agent called a tool, failed at another and wrote a file."""
     project = Project(tmp_path_factory.mktemp("worked"), libraries=True)
     (project.path / ".git").mkdir()
     old = runner(project)(CALL, FAILED, WRITE)

@@ -1,4 +1,4 @@
-"""Every byte that a run writes is searched for the keys that it used (SPEC section 6), failures included."""
+"""Search every byte that a run writes for the keys that it used, including errors (SPEC section 6)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,20 +30,20 @@ MODELS = {
     "litellm": ("openai", "OPENAI"),
     "mistral": ("openai", "MISTRAL"),
 }
-"""Provider → the address of the server that it asks, and how its variables begin."""
+"""Provider → address of its server and prefix of its variables."""
 
 BEARER = frozenset({"openai", "ollama", "openrouter", "mistral"})
-"""Providers whose key stands in the header that a user in the address is sent in: both are refused when loaded."""
+"""Providers that put the key in the same header as a user in the URL; loading refuses a URL with both."""
 
 NO_KEYS = frozenset({"echo", "mock", "replay", "python", "javascript", "cli", "local"})
-"""Providers that ask nobody over a network."""
+"""Providers that make no network calls."""
 
 SAME = frozenset({"bedrock", "vertex"})
 """Providers that are `litellm` under another name."""
 
 
 def is_hosted(name: str) -> bool:
-    """Whether a provider is a row of the table that `mistral` is one of."""
+    """Whether a provider is in the same table as `mistral`."""
     return PROVIDERS[name].startswith(PROVIDERS["mistral"].partition(":")[0])
 
 
@@ -71,7 +71,7 @@ BOOK = """targets:
 
 
 def told(call: ModelCall) -> Answer | Status:
-    """A program that repeats whatever came with the call: a key in an answer, in an error, in a header."""
+    """A server that repeats the content of each call: the key in an answer, an error or a header."""
     everything = " ".join(f"{name}: {value}" for name, value in call.headers.items())
     if call.model == "refused":
         return Status(401, f"Incorrect API key provided: {everything}", headers={"x-echo": everything})
@@ -85,7 +85,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def written(project: Project, ended: Ended) -> Iterator[tuple[str, bytes]]:
-    """Everything that a command wrote, by where it stands."""
+    """Yield everything that a command wrote, with its location."""
     yield "stdout", ended.stdout.encode()
     yield "stderr", ended.stderr.encode()
     results: Path = project.path / ".agentv" / "results"
@@ -100,7 +100,7 @@ def leaks(project: Project, ended: Ended) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def asking(project: Project, server: ModelServer, request: pytest.FixtureRequest) -> dict[str, str]:
-    """A project whose targets are all of one provider, and the environment that it is run in."""
+    """Write a project whose targets use one provider, and return the environment to run it in."""
     provider = request.param
     address, prefix = MODELS[provider]
     header = f', headers: {{X-Team-Api-Key: "{FROM_HEADER}"}}' if provider != "anthropic" else ""
@@ -124,7 +124,7 @@ def test_no_run_writes_a_key(project, server, asking, words):
     before = len(server.calls)
     ended = project.run("eval", "a.eval.yaml", *words, env=asking, status=3)
     rows = {row["target"]: row for row in project.rows()}
-    assert rows["unreachable"]["error"]["code"] in ("connection", "target-error")  # LiteLLM takes no user in an address
+    assert rows["unreachable"]["error"]["code"] in ("connection", "target-error")  # LiteLLM accepts no user in a URL
     assert leaks(project, ended) == []
     assert {name: (row["error"] or {}).get("code") for name, row in rows.items() if name != "unreachable"} == {
         "tells": "unreadable-verdict",
@@ -146,6 +146,8 @@ def test_no_check_tells_a_key(project, asking):
 
 def test_every_provider_that_asks_over_a_network_is_tried():
     others = {name for name in PROVIDERS if is_hosted(name)} - MODELS.keys()
-    agents = {name for name in PROVIDERS if registry().find(name).settings.is_agent}  # see tests/e2e/test_gateway.py
+    agents = {
+        name for name in PROVIDERS if registry().find(name).settings.is_agent
+    }  # covered by tests/e2e/test_gateway.py
     tried = set(PROVIDERS) - NO_KEYS - SAME - others - agents - {"http"}
     assert tried == set(MODELS), "add it to MODELS, or to NO_KEYS if it has no key"

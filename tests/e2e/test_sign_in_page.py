@@ -1,4 +1,4 @@
-"""The sign-in page in a real Chromium: by keyboard, wide and narrow, light and dark, and what is stored afterwards."""
+"""The sign-in page in a real Chromium: keyboard, wide and narrow, light and dark, and what is stored afterwards."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def a_pushed_run_is_read_and_labelled(directory, server, page):
         assert "answer 1" in page.inner_text("main")
         page.goto(f"{server.address}/#/label?run={run}")
         page.wait_for_selector(".labelhead h1:text('Answer 1 of 2')")
-        page.wait_for_timeout(350)  # an answer is labelled only after it was there long enough to be read
+        page.wait_for_timeout(350)  # an answer can be labelled only after a minimum reading time
         page.keyboard.press("1")
         page.wait_for_selector(".labelhead h1:text('Answer 2 of 2')")
         (label,) = TeamLabels(server.state.database, "support", labeller[1].actor).read(None)
@@ -80,7 +80,7 @@ def a_pushed_run_is_read_and_labelled(directory, server, page):
 @needs("axe-core")
 def test_nothing_keeps_people_from_signing_in(tmp_path):
     with team_server_in(tmp_path) as server, launched_pages() as pages:
-        context = pages._context.browser.new_context(bypass_csp=True)  # the pages let no other script in
+        context = pages._context.browser.new_context(bypass_csp=True)  # the pages allow no other scripts
         page = context.new_page()
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)

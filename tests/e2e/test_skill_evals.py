@@ -1,4 +1,4 @@
-"""The evals of a skill as a person runs them: one command, with the skill and without it, compared in pairs."""
+"""The evals of a skill end to end: one command runs them with and without the skill and compares in pairs."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Streamed answers end to end: rows, exports, cassettes, checks, and streams that break off."""
+"""Streamed answers end to end: rows, exports, cassettes, checks, and interrupted streams."""
 
 import csv
 
@@ -39,7 +39,7 @@ def test_the_time_of_the_first_token_is_in_rows_exports_and_cassettes(project):
     with (project.path / "rows.csv").open(newline="") as file:
         cells = {row["test_id"]: row["time_to_first_token_ms"] for row in csv.DictReader(file)}
     assert cells == {name: str(row["time_to_first_token_ms"]) for name, row in rows.items()}
-    project.run("eval", "fast.eval.yaml", "--replay", "c.jsonl", env=KEYS)  # with no server
+    project.run("eval", "fast.eval.yaml", "--replay", "c.jsonl", env=KEYS)  # without a server
     again = {row["test_id"]: row["time_to_first_token_ms"] for row in project.rows()}
     assert again == {name: row["time_to_first_token_ms"] for name, row in rows.items()}
 

@@ -36,7 +36,7 @@ def server():
 
 
 def listed(project, *words, env=None):
-    """What `--json` says of each target by its name, and the exit status."""
+    """Return `--json`'s entry for each target by name, and the exit status."""
     ended = project.run("targets", "--json", *words, env=env or {})
     return {one["name"]: one for one in json.loads(ended.stdout)["targets"]}, ended
 

@@ -1,6 +1,4 @@
-"""`agentv import` of traces and past sessions, `agentv trace`, exports of traces, and those of programs that know
-nothing of agentv.
-"""
+"""`agentv import` of traces and past sessions, `agentv trace`, and trace exports, also from programs without agentv."""
 
 import json
 import shutil

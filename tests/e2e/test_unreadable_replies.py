@@ -1,4 +1,4 @@
-"""Replies that never end, or are no UTF-8, of every kind of provider: errored, and nothing else of the run."""
+"""Replies that never end or are not UTF-8, from every kind of provider: the case errors and the run goes on."""
 
 from collections.abc import Iterator
 from itertools import repeat
@@ -28,12 +28,12 @@ REPLIES = {
     "endless": (lambda: repeat(b" " * 65_536), {"output-too-large"}),
     "not-utf-8": (lambda: NOT_UTF_8, {"not-utf-8", "bad-answer", "target-error"}),
 }
-"""The name of a reply → the reply, and the codes of which it is to have one."""
+"""Name of a reply → the reply, and the codes of which its error must have one."""
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """The address of a server that gives the reply that the beginning of the path names."""
+    """Yield the address of a server whose reply is chosen by the start of the path."""
     headers = {"Content-Type": "application/json"}
     with HttpServer(lambda request: (200, headers, REPLIES[request.path.split("/")[1]][0]())) as server:
         yield server.url

@@ -1,4 +1,4 @@
-"""`--until decided`: cases are sampled until their pass rate is decided, and no longer."""
+"""`--until decided` samples cases only until their pass rate is decided."""
 
 from collections import Counter
 

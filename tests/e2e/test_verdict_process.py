@@ -1,6 +1,4 @@
-"""Users' code ends itself, raises anything, prints and closes what it likes: it stays in its worker, and nothing
-outlives the command.
-"""
+"""User code that exits, raises, prints or closes anything affects only its worker, and nothing outlives the command."""
 
 import json
 import os
@@ -133,7 +131,7 @@ def test_what_a_program_leaves_behind_ends_with_its_call_and_what_functions_leav
     project.write("d.eval.yaml", suite("x", target=f"cli:{look}", output="left: 0"))
     for names in (["a.eval.yaml"], ["b.eval.yaml"], ["c.eval.yaml", "d.eval.yaml"]):
         (project.path / "pids").unlink(missing_ok=True)
-        project.run("eval", *names, status=0)  # it returns when nobody holds its pipes any more
+        project.run("eval", *names, status=0)  # returns only when no process holds its pipes
         found = [int(one) for one in (project.path / "pids").read_text().split()]
         assert found
         assert not [one for one in found if alive(one)]
@@ -146,7 +144,7 @@ def test_threads_and_exit_handlers_of_users_code_do_not_hold_up_the_end(project)
 
 
 def started(project, **options) -> tuple[subprocess.Popen[str], list[int]]:
-    """A run with two programs under way, and their ids."""
+    """Start a run with two running programs; return the process and the programs' ids."""
     project.write(
         "a.eval.yaml", suite(*"abcd", target="cli:echo $$ >> pids; sleep 60").replace("workers: 1", "workers: 2")
     )
@@ -236,7 +234,7 @@ def test_a_run_ends_by_ctrl_c_although_a_worker_hears_nothing(project):
 def test_a_slow_reader_gets_all_and_one_that_leaves_is_noticed(project):
     whole = project.run("schema").stdout
     process = project.start("schema")
-    time.sleep(0.5)  # it has filled the pipe, or is about to
+    time.sleep(0.5)  # time to fill the pipe
     assert process.communicate()[0] == whole
     assert len(whole) > 1 << 17
     process = project.start("schema")
@@ -305,7 +303,7 @@ PRINTS = {
     "subprocess.Popen(['sleep', '30'], start_new_session=True); print('left')": "left\n",
     "atexit.register(print, 'at the end')": "at the end\n",
 }
-"""What a function does, and what of it is shown."""
+"""What a function does → what is shown of it."""
 
 
 def test_all_that_is_printed_arrives(project):
@@ -359,7 +357,7 @@ def test_a_debugger_stops_in_a_function_on_the_terminal_and_no_time_limit_ends_i
         "tests: [{id: a, input: x, assert: [equals: changed]}, {id: b, input: x, assert: [equals: found]}]\n",
     )
     process = project.start("eval", "a.eval.yaml", "--debug", stdin=subprocess.PIPE)
-    time.sleep(1.5)  # three limits of a call
+    time.sleep(1.5)  # three call timeouts
     _, stderr = process.communicate("p word\nword = 'changed'\nc\nc\n", timeout=120)
     assert process.returncode == 0, stderr
     assert "(Pdb) 'found'" in stderr

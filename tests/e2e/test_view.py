@@ -1,4 +1,4 @@
-"""`agentv view` as a process, with readers on loopback."""
+"""`agentv view` as a process, with clients on loopback."""
 
 import fcntl
 import json
@@ -30,7 +30,7 @@ def served(project, *words):
 
 
 def events(answer):
-    """The events of a stream: name, id, data."""
+    """Yield the events of a stream: name, id, data."""
     found = {}
     for line in answer.iter_lines():
         name, _, value = line.partition(": ")
@@ -42,7 +42,7 @@ def events(answer):
 
 
 class Reader(threading.Thread):
-    """Reads events until the run ends, and connects again after each of them, as a browser does."""
+    """Reads events until the run ends, and reconnects after each one, as a browser does."""
 
     def __init__(self, client, cursor, *, restless):
         super().__init__()

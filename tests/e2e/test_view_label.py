@@ -1,4 +1,4 @@
-"""Labelling in a real Chromium: keys, two people, a server that goes away, and that nothing tells what the judge said."""
+"""Labelling in a real Chromium: keys, two people, a server that stops, and no hints at the judge's verdict."""
 
 import re
 import shutil
@@ -45,7 +45,7 @@ def opened(watched, server):
 
 
 def read(tab):
-    """Wait until the answer has been there long enough to be read; its heading."""
+    """Wait for the answer's minimum reading time; return its heading."""
     tab.wait_for_selector(".labelbar, .agreed")
     tab.wait_for_timeout(350)
     return tab.inner_text("h1")
@@ -69,7 +69,7 @@ def test_the_screens_are_open_to_all(opened, look, watched):
         tab.wait_for_selector("main h1")
         assert barriers(tab) == [], at
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), at
-    watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # of what is not there
+    watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # expected, from missing pages
 
 
 def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened, project, monkeypatch, watched):
@@ -125,7 +125,7 @@ def test_an_old_tab_does_not_replace_a_label_that_it_did_not_show(opened, projec
     old.keyboard.press("1")
     old.wait_for_selector("text=the run was changed")
     assert len(kept(project, "tabs")) == 2
-    watched.wrong[:] = [one for one in watched.wrong if not re.search("409|404", one)]  # as they must be
+    watched.wrong[:] = [one for one in watched.wrong if not re.search("409|404", one)]  # expected
 
 
 def test_two_people_label_at_once(opened, project, watched):

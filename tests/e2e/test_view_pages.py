@@ -1,4 +1,4 @@
-"""`agentv view` in a real Chromium: every screen, a run that goes on meanwhile, and what hostile texts cannot do."""
+"""`agentv view` in a real Chromium: every screen, a run in progress, and what hostile texts cannot do."""
 
 import json
 import re
@@ -66,14 +66,14 @@ def project(tmp_path_factory):
     made.write("waiting.eval.yaml", WAITING)
     made.write("returns.eval.yaml", RETURNS)
     for name, chosen in {"old": ["--target", "old"], "new": ["--target", "new"], "both": []}.items():
-        words = ("returns.eval.yaml", *chosen, "--workers", "1")  # rows of equal scores are in the order of completion
+        words = ("returns.eval.yaml", *chosen, "--workers", "1")  # rows of equal score are in order of completion
         assert made.run("eval", *words, "--out", f".agentv/results/{name}").status == 1
     return made
 
 
 @pytest.fixture(scope="module")
 def server(project):
-    """The address of a server that runs meanwhile."""
+    """Yield the address of a running server."""
     process = project.start("view", "--no-open", "--port", "0")
     address = re.search(r"http://\S+", process.stdout.readline())[0]
     yield address
@@ -122,7 +122,7 @@ def test_every_screen_can_be_used_by_everybody(project, opened, watched):
             found += [f"{kind}, {name}: {one}" for one in barriers(tab)]
             wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
             found += [f"{kind}, {name}: {wide} px too wide"] if wide > 0 else []
-    watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # the case that is not there
+    watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # for the missing case
     assert "\n".join(found) == ""
 
 
@@ -182,7 +182,7 @@ def test_answers_that_are_markup_are_text(project, opened):
 
 def test_two_runs_are_compared_verdict_first(project, opened):
     tab = opened()
-    for run in ("new", "old"):  # the older one is the base, whichever is chosen first
+    for run in ("new", "old"):  # the older run is the base, whichever is selected first
         tab.click(f"[data-run={run}] .pick input")
     tab.click("text=Compare the two runs")
     tab.wait_for_selector(".compared h1")
@@ -200,7 +200,7 @@ def test_two_runs_are_compared_verdict_first(project, opened):
 
 
 def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(project, pages):
-    shutil.rmtree(project.path / ".agentv" / "results" / "extra", ignore_errors=True)  # of an attempt that failed
+    shutil.rmtree(project.path / ".agentv" / "results" / "extra", ignore_errors=True)  # left by a failed attempt
     assert project.run("eval", "returns.eval.yaml", "--out", ".agentv/results/extra").status == 1
     process = project.start("view", "--no-open", "--edit", "--port", "0")
     address = re.search(r"http://\S+", process.stdout.readline())[0]
@@ -213,7 +213,7 @@ def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(
     tab.wait_for_function(
         "(name) => document.querySelector('[data-run=extra] .runname').textContent === name", arg=f"before {EVIL}"
     )
-    tab.wait_for_selector(".comparebar", state="hidden")  # the server may tell of the name before it answers
+    tab.wait_for_selector(".comparebar", state="hidden")  # the server may announce the name before it responds
     tab.click("[data-run=extra] .pick input")
     tab.click("text=Delete…")
     assert EVIL in tab.inner_text("dialog[open]")
@@ -224,7 +224,7 @@ def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(
     stopped(process)
     tab.wait_for_selector(".lost")
     assert tab.inner_text(".lost") == "Not connected: numbers may be old."
-    assert tab.locator(".run").count() >= 3  # what was there stays
+    assert tab.locator(".run").count() >= 3  # existing runs stay
     assert set(pages.take_back()) == {None}
 
 
@@ -241,7 +241,7 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         tab.wait_for_selector(".again :text('It has ended. Exit status 0.')")
         tab.click("text=Open the new run")
         tab.wait_for_selector(".verdict")
-        tab.wait_for_selector(".row .id")  # the cases come with an answer of their own
+        tab.wait_for_selector(".row .id")  # the cases arrive in a separate response
         assert tab.locator(".row .id").all_inner_texts() == ["lamp"]
         assert len(set(results.glob("*/")) - there) == 1
         tab.evaluate("location.hash = '#/run/both/'")
@@ -264,7 +264,7 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         assert set(pages.take_back()) == {None}
     finally:
         stopped(process)
-        for made in set(results.glob("*/")) - there:  # the other tests count the runs
+        for made in set(results.glob("*/")) - there:  # other tests count the runs
             shutil.rmtree(made)
 
 
@@ -288,7 +288,9 @@ def test_only_pages_opened_with_the_printed_address_can_change_anything(project,
         tab.reload()
         tab.wait_for_selector("[data-does=run]")
         other.goto("about:blank")
-        other.goto(f"{bare}?token=wrong#/run/both/case/returns/lamp/new")  # a link of somebody else locks nobody out
+        other.goto(
+            f"{bare}?token=wrong#/run/both/case/returns/lamp/new"
+        )  # a link with a wrong token ends nobody's session
         other.wait_for_selector("[data-does=run]")
         assert other.locator(".locked").count() == 0
         assert set(pages.take_back()) == {None}

@@ -1,4 +1,4 @@
-"""`agentv eval --watch` in a process of its own: what a save changes runs again, and nothing else."""
+"""`agentv eval --watch` in its own process: a save reruns what it changes and nothing else."""
 
 import signal
 import threading
@@ -19,7 +19,7 @@ def answer(prompt):
 
 
 class Lines:
-    """What a process prints, as it comes."""
+    """The output lines of a process, as they arrive."""
 
     def __init__(self, process):
         self.seen = []
@@ -34,7 +34,7 @@ class Lines:
                 self._changed.notify_all()
 
     def until(self, text, times):
-        """All lines, once so many of them begin with a text."""
+        """Return all lines as soon as this many of them begin with a text."""
         with self._changed:
             enough = self._changed.wait_for(lambda: sum(line.startswith(text) for line in self.seen) >= times, 60)
         assert enough, self.seen
@@ -43,7 +43,7 @@ class Lines:
 
 def test_only_what_a_save_changes_is_called_again(project):
     project.write_files({"evals/a.eval.yaml": SUITE, "evals/agent.py": AGENT})
-    project.write("agentv.py", "raise SystemExit(2)\n")  # not what runs
+    project.write("agentv.py", "raise SystemExit(2)\n")  # not the installed agentv
     calls = project.path / "evals/calls.txt"
     process = project.start("eval", "evals", "--watch")
     lines = Lines(process)
@@ -58,7 +58,7 @@ def test_only_what_a_save_changes_is_called_again(project):
     project.write("evals/a.eval.yaml", SUITE.replace("contains: one", "contains: ONE"))
     shown = lines.until("watching for changes", 4)
     assert shown.count("FAILED a: ") == 1
-    assert len(calls.read_text().splitlines()) == 3  # a new check is a new grade of the same answer
+    assert len(calls.read_text().splitlines()) == 3  # a new assertion regrades the same answer
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     assert lines.until("stopped watching", 1)

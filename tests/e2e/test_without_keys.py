@@ -1,4 +1,4 @@
-"""A replay and a regrading need no key of whoever they do not ask, wherever the key is said to stand."""
+"""A replay or regrade needs no keys of targets and judges that it does not call, wherever the keys are configured."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`eval` and `validate` where no path is given (SPEC section 12)."""
+"""`eval` and `validate` without a path (SPEC section 12)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The public types of agentv.testing, as mypy sees them: run by mypy, and by pytest so that they are imported too."""
+"""The public types of agentv.testing as mypy sees them; pytest runs this module too, to check its imports."""
 
 from __future__ import annotations
 

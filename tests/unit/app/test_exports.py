@@ -41,7 +41,7 @@ def text(run, suffix):
 
 @pytest.fixture
 def passed(run):
-    """The run with the trials that passed alone."""
+    """Return the run with only its passed trials."""
     return choose(run, Selection(statuses=("passed",))).run
 
 

@@ -1,4 +1,4 @@
-"""Minimums of `activation` decide its queries, and no other case."""
+"""Minimums of `activation` decide its queries and no other cases."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_query_that_loads_nothing_is_allowed_by_recall_alone(tmp_path, minimum
 
 
 def test_merged_shards_are_decided_by_all_of_their_queries(tmp_path, monkeypatch):
-    """A shard with the one query that fails misses the minimum, and the whole run reaches it."""
+    """The shard with the only failed query misses the minimum; the whole run reaches it."""
     suite = SUITE.replace("min_recall: 1", "min_recall: 0.5\n  min_precision: 0.5").replace(
         "}]", "}, {query: hat, skill: refund}]"
     )
@@ -69,7 +69,7 @@ def test_merged_shards_are_decided_by_all_of_their_queries(tmp_path, monkeypatch
     for at in (1, 2, 3):
         found = ran(tmp_path, suite, ["returns"], ["refund"], shard=f"{at}/3", name=f"s{at}")
         shards.append((str(found.directory), [gate.passed for gate in found.summary.gates]))
-    assert [passed for _, passed in shards] == [[False], [False], [False]]  # no shard has a query of each skill
+    assert [passed for _, passed in shards] == [[False], [False], [False]]  # no shard has queries of every skill
     monkeypatch.chdir(tmp_path)
     merged = merge_runs([path for path, _ in shards], str(tmp_path / "merged"))
     run = open_run(str(merged.path), action="show")

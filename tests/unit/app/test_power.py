@@ -26,7 +26,7 @@ def coins(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "coin.py").write_text(COIN)
     (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE))
-    return evaluate("a.eval.yaml", workers=1)  # several throw in any order, and which samples say heads is chance
+    return evaluate("a.eval.yaml", workers=1)  # concurrent trials would draw in any order
 
 
 def test_an_earlier_run_tells_cases_repeat_rate_and_noise(coins):
@@ -34,7 +34,7 @@ def test_an_earlier_run_tells_cases_repeat_rate_and_noise(coins):
     assert found.pilot.run_id == coins.directory.name
     assert (found.plan.cases, found.plan.repeat, found.plan.assumed.rate) == (4, 4, 0.625)
     noise = found.pilot.verdicts
-    assert noise.target == pytest.approx(1 / 12)  # one case of four throws a coin: 1/3 in it, none in the others
+    assert noise.target == pytest.approx(1 / 12)  # one case of four is a coin toss: variance 1/3 in it, 0 in the others
     assert found.plan.assumed.alike == pytest.approx(noise.cases / (noise.cases + noise.target))
     assert (found.pilot.mean.mean, found.pilot.mean.clusters) == (0.625, 4)
     assert found.pilot.disagreement.value == pytest.approx(1 / 6)  # 2/3 in one case of four
@@ -51,7 +51,7 @@ def test_votes_of_a_judge_tell_its_noise(coins):
         row["scores"].append(row["scores"][0] | {"details": {"votes": [0.25, 0.75]}})
     write_rows(index.parent, (json.dumps(row).encode() for row in rows))
     noise = plan(PlanRequest(earlier="last")).pilot.scores
-    assert noise.counts == (8, 32, 80)  # each assertion of a case is a case of its own
+    assert noise.counts == (8, 32, 80)  # each assertion of a case counts as a case
     assert noise.judge == pytest.approx((16 * 0.5 + 16 * 0.125) / (80 - 32))
     assert noise.advice() == "a steadier judge"
 
@@ -106,7 +106,7 @@ def test_samples_that_ended_early_are_refused_with_the_reason(coins):
     ):
         plan(PlanRequest(earlier="last"))
     changed(coins.directory, lambda row: {"repeat": 1} if row["sample"] == 1 else None)
-    assert plan(PlanRequest(earlier="last")).plan.cases == 4  # of one sample none is left out
+    assert plan(PlanRequest(earlier="last")).plan.cases == 4  # with one sample each, no case is left out
 
 
 def test_an_interval_has_a_width_where_all_cases_have_one_mean(coins):

@@ -1,4 +1,4 @@
-"""The library of prompts: which ones a command means, and what the list, doctor and the gates make of them."""
+"""The prompt library: which prompts a command selects, and what the list, doctor and the gates show."""
 
 import os
 
@@ -97,7 +97,7 @@ FILES = {
 
 
 class Desk:
-    """One prompt, `p`, and what happens to it."""
+    """One prompt, `p`, and the actions on it."""
 
     def __init__(self, root) -> None:
         self.root = repository(root, FILES)

@@ -1,4 +1,4 @@
-"""Installed plugins as the loader sees them, and reports of theirs that go wrong half way."""
+"""Installed plugins as the loader sees them, and plugin reports that fail half way."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from doubles.plugin_packages import ASSERTION, TARGET, install, install_acme
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A directory of packages on `sys.path`; what is imported below the test's directory is forgotten."""
+    """A directory of packages on `sys.path`; modules imported from the test's directory are removed afterwards."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))

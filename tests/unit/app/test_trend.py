@@ -17,7 +17,7 @@ CASES = [f"c{number}" for number in range(100)]
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """Writes runs of 100 cases: number, which of them fail, and more."""
+    """Return a function that writes runs of 100 cases from a number, the failed cases and more fields."""
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)
 
@@ -36,7 +36,7 @@ def store(tmp_path, monkeypatch):
 
 
 def rate(store, *counts, **more):
-    """Runs of which so many of 100 cases pass, the others the same ones each time."""
+    """Write runs of 100 cases with these numbers of passes; the failing cases overlap as far as possible."""
     return [store(number, CASES[count:], **more) for number, count in enumerate(counts, 1)]
 
 
@@ -61,7 +61,7 @@ def test_a_later_run_retracts_nothing(store):
     shown = {}
     for number, count in enumerate((87, 86, 58, 57, 90, 90), 1):
         store(number, CASES[count:])
-        for last in (2, 20):  # what is listed changes no position
+        for last in (2, 20):  # the length of the list changes no position
             for run in trend("refunds", last, "pass rate").runs:
                 if run.change is not None:
                     assert shown.setdefault(run.run_id, run.change) == run.change

@@ -1,4 +1,4 @@
-"""What commands load: targets of plugins that break the rules, and what `targets --check` advises."""
+"""What commands load: plugin targets that break the rules, and the advice of `targets --check`."""
 
 import asyncio
 import subprocess

@@ -29,7 +29,7 @@ INVOICE = {
 }
 
 
-# how fields are compared
+# comparing fields
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_paths_lead_into_lists(path):
     assert not graded(FieldAccuracy((Field(path),)), answer('{"lines": []}', reference=INVOICE)).passed
 
 
-# what is missing
+# missing values
 
 
 def test_nothing_compared_is_no_pass():
@@ -133,7 +133,7 @@ def test_the_last_assistant_message_is_the_reference():
     assert graded(FieldAccuracy((Field("total"),)), context).passed
 
 
-# the score
+# score
 
 
 @pytest.mark.parametrize(("right", "passed"), [(4, True), (3, False)])
@@ -170,7 +170,7 @@ def test_json_match(assertion, output, passed):
     assert (grade.passed, grade.score, grade.error) == (passed, float(passed), None)
 
 
-# options that cannot work
+# invalid options
 
 
 @pytest.mark.parametrize(
@@ -238,6 +238,6 @@ def test_a_check_has_the_place_of_the_value_in_an_answer_that_is_an_object():
     output = ' {"🎉": 13, "a": {"b": [13, {"c d": "13 is"}]}, "e": 13, "e": 13} '
     for path, value in (("a.b[0]", "13"), ("$.a.b.0", "13"), ("a.b[1]['c d']", '"13 is"'), ("['🎉']", "13")):
         assert found(path, output) == [value], path
-    assert [found(path, output) for path in ("e", "a.b[-1]")] == [[], []]  # a key that occurs twice; from the end
+    assert [found(path, output) for path in ("e", "a.b[-1]")] == [[], []]  # a duplicate key; a negative index
     for text in ('[{"e": 1}]', 'The answer: {"e": 1}', '{"e": 1' + " " * 100_000 + "}"):
         assert found("e", text) == [], text[:20]

@@ -1,4 +1,4 @@
-"""What holds for every built-in type on every answer (SPEC sections 7.1 and 10)."""
+"""Rules for every built-in type on every answer (SPEC sections 7.1 and 10)."""
 
 import json
 from copy import copy

@@ -1,4 +1,4 @@
-"""`.env` files, and what wins over what (SPEC sections 2 and 3)."""
+"""`.env` files, and the precedence of settings (SPEC sections 2 and 3)."""
 
 from pathlib import Path
 

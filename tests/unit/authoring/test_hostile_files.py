@@ -1,6 +1,6 @@
-"""Every file of every valid folder, changed as people and enemies would: valid, or reported with a position.
+"""Every file of every valid folder, changed as by users and attackers, is valid or reported with a position.
 
-`tests/fuzz/loader.py` does the same by hand, for hours, guided by coverage.
+`tests/fuzz/loader.py`, started by hand, does the same for hours, guided by coverage.
 """
 
 import re
@@ -20,17 +20,17 @@ from doubles.thorough import examples
 PROJECTS = projects()
 PLACES = [(name, path) for name, project in PROJECTS.items() for path in project.mutable]
 PLAIN = [(name, path) for name, path in PLACES if PROJECTS[name].request == {"process_env": NO_HOSTS}]
-"""Those that need nothing of a command line."""
+"""Those that need no command-line options."""
 
 ERROR = re.compile(r"error: |\S.*: error\[")
-"""A line that tells of an error; an excerpt begins with white space."""
+"""A line that reports an error; excerpts begin with whitespace."""
 
 seeds = st.integers(0, 2**32)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All projects, each a repository of its own."""
+    """All projects, each in its own repository."""
     home = tmp_path_factory.mktemp("projects")
     for name, project in PROJECTS.items():
         repository(home / name, project.files)
@@ -38,7 +38,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(folder: Path, project: Project, path: str, seed: int) -> Path:
-    """Write the changed file; return it."""
+    """Write a mutated file and return its path."""
     file = folder / path
     file.write_bytes(mutated(project.files[path], Random(seed)))
     return file

@@ -1,4 +1,4 @@
-"""Mistakes under an older spelling are reported with the key that the file has."""
+"""Mistakes under an older spelling are reported with the spelling in the file."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where `{{ name }}` is filled in, and where it is text like any other (SPEC section 6).
+"""Where `{{ name }}` is rendered, and where it is plain text (SPEC section 6).
 
 Bodies and headers of `http` are in `tests/unit/targets/test_http.py`, judge prompts in `tests/unit/judge`.
 """

@@ -1,4 +1,4 @@
-"""The prompt library, and what `meta.yaml` of a prompt says."""
+"""The prompt library, and a prompt's `meta.yaml`."""
 
 import os
 from pathlib import Path

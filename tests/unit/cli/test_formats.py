@@ -1,4 +1,4 @@
-"""Under GitHub Actions no printed line is a command, unless it is meant."""
+"""Under GitHub Actions, no printed line is a workflow command by accident."""
 
 import io
 import json
@@ -18,7 +18,7 @@ PARTS = st.lists(st.sampled_from(["##", "#", "[", ":", "::", "##[", " ", "\t", "
 
 
 def is_command(line: str) -> bool:
-    """As the runner decides it."""
+    """Whether GitHub's runner treats a line as a command."""
     return line.lstrip().startswith("::") or "##[" in line
 
 
@@ -70,11 +70,11 @@ def test_streams_are_as_they_were_afterwards():
 
 
 COMMAND = re.compile(r"::(?P<name>[a-z]+) (?P<properties>[^:]*)::(?P<data>.*)")
-"""How GitHub's runner takes a line apart: properties end at the first `::`."""
+"""A command as GitHub's runner parses it: properties end at the first `::`."""
 
 
 def read_back(line: str) -> tuple[str, dict[str, str], str]:
-    """A command as the runner understands it."""
+    """Parse a command as the runner does."""
     found = COMMAND.fullmatch(line)
     assert found is not None, line
     properties = dict(pair.split("=", 1) for pair in found["properties"].split(","))

@@ -1,4 +1,4 @@
-"""The help of every command: whole at any width."""
+"""The help of every command is complete at any width."""
 
 import click
 import pytest
@@ -21,7 +21,7 @@ COMMANDS = list(every_command(cli, click.Context(cli, info_name="agentv")))
 
 
 def words(text):
-    """The text without line ends and spaces, which wrapping changes."""
+    """Return the text without whitespace, which wrapping changes."""
     return "".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""The line that goes on with an interrupted run, and progress as a log shows it."""
+"""The command that resumes an interrupted run, and progress in a log."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,7 +51,7 @@ def test_options_are_added_before_the_paths_behind_two_dashes():
 
 
 def test_a_log_says_at_once_that_a_server_limits_calls(capsys):
-    """A run of a minute, which is shown every second; after six, a server limits it."""
+    """A run of a minute with progress every second; after six seconds, a server limits it."""
     now, view = 0.0, RunView(9)
     lines = _ProgressLines(hidden=False, clock=lambda: now)
     for _ in range(65):

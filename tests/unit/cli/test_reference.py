@@ -12,7 +12,7 @@ from agentv.errors import ExitStatus
 
 
 def test_it_prints_the_schema_of_eval_files(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # in a project, its own assertion types are part of it
+    monkeypatch.chdir(tmp_path)  # in a project, the schema includes its assertion types
     assert run(["schema"]) == ExitStatus.PASSED
     assert capsys.readouterr().out == schema_text("eval")
 

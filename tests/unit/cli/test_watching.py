@@ -48,7 +48,7 @@ def test_a_log_that_every_run_writes_does_not_start_it_for_ever(tmp_path):
     def stop():
         raise KeyboardInterrupt
 
-    # the log starts the second run, and no third one: the pauses after it end by Ctrl-C
+    # the log triggers the second run but no third one; Ctrl-C ends the pauses after it
     assert followed(tmp_path, runs := Runs(*[logging] * 9), None, None, stop) == 130
     assert len(runs.commands) == 2
 
@@ -87,7 +87,7 @@ def test_a_mistake_that_no_save_mends_is_refused_before_anything_is_watched(tmp_
     assert started == []
     monkeypatch.setattr(sys, "argv", ["agentv", "eval", "evals", "--watch", "--replay", "x", "--replay-mode", "new"])
     assert main.run(sys.argv[1:]) == 130
-    assert len(started) == 1  # a cassette that is begun need not be there
+    assert len(started) == 1  # the cassette of a started run may be missing
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ TIMES = iter(range(1, 10_000))
 
 
 def watched(directory, *saves):
-    """Files that are looked at; each pause performs the next save."""
+    """Return watched files; each pause performs the next save."""
     ahead = iter(saves)
 
     def sleep(_seconds):

@@ -23,7 +23,7 @@ from doubles.stores import MemoryStore
 
 
 class Ticking:
-    """A second passes at every look."""
+    """A clock that advances one second per reading."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -38,7 +38,7 @@ class Ticking:
 
 @dataclass
 class Script:
-    """A target that gives its answers one after the other."""
+    """A target that gives its answers in order."""
 
     answers: list[Any]
     requests: list[Any] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Script:
 
 
 def looking(seen: list[AssertionContext]) -> AssertionEntry:
-    """An assertion that keeps what it saw."""
+    """Return an assertion that records its contexts."""
     return entry(Acts(lambda context: seen.append(context) or Grade.of(True, "looked")))
 
 

@@ -24,7 +24,8 @@ from doubles.stores import MemoryStore
 
 @dataclass
 class Recording:
-    """A target that says `a!` to the case `a`, and records its requests, their cases, and when it answered."""
+    """A target that answers `a!` to the case `a`, and records its requests, their cases and the times of its
+    answers."""
 
     failing: Mapping[str, Failure] = field(default_factory=dict)
     asked: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Recording:
 
 
 def linked(*cases: Case, needs: Mapping[str, Iterable[str]] | None = None, targets: Iterable[str] = ("t",)) -> Suite:
-    """A suite with the links that its cases' conversations and `needs` make."""
+    """Return a suite with the dependencies from its cases' conversations and from `needs`."""
     talks: dict[str, list[str]] = {}
     for one in cases:
         if one.conversation_id is not None:
@@ -159,7 +160,7 @@ def test_a_bug_of_ours_ends_the_run_though_others_wait():
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[int, dict[str, list[str]], set[str]]:
-    """Cases of which each depends on some before it in an order that is not the file's; some of them fail."""
+    """Draw a graph of cases that depend on earlier ones in an order other than the file's; some of them fail."""
     size = draw(st.integers(1, 12))
     names = draw(st.permutations([f"c{number}" for number in range(size)]))
     needs = {
@@ -212,7 +213,7 @@ def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is
 
 
 class CountedCases(tuple[Case, ...]):
-    """Cases that say how often they were gone through."""
+    """Cases that count how often they are iterated over."""
 
     __slots__ = ()
     passes: ClassVar[int] = 0
@@ -235,7 +236,8 @@ def test_what_stands_and_what_does_not_is_found_in_one_pass():
 
 
 def asked_for(suite, *asks):
-    """The result of each ask, made when the one before had ended; the last event; the cases that the target saw."""
+    """Return each request's result, made after the previous one ended; the last event; the cases that the target
+    saw."""
     plan = Plan([suite], PlanSettings())
     target, demand = Recording(), OnDemandScheduler(plan)
     trials = {trial.case.id: trial for trial in plan}

@@ -34,7 +34,7 @@ def loaded(path: Path) -> object:
 
 
 def copied(name: str, project: Path) -> Path:
-    """The eval file of a folder, in a project."""
+    """Copy a folder into a project and return its eval file."""
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     return project / "suite.eval.yaml"
 
@@ -44,11 +44,11 @@ NO_WORD_FOR = {
     "yaml-1.2-scalars": "octal and hexadecimal numbers, and infinity",
     "yaml-1.2-values": "infinity, and what is no number",
 }
-"""Suites that JSON Lines cannot say → what it has no word for."""
+"""Suites that JSON Lines cannot express → reason."""
 
 
 ELSEWHERE = ("tests-as-a-glob", "git-files", "transcripts")
-"""The pattern of the one would match what is written beside it; the others need git hosts, and are no files of cases."""
+"""The glob of the first would match the output file; the others need git hosts or are not case files."""
 
 
 @pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*NO_WORD_FOR, *ELSEWHERE}), 0)])
@@ -89,7 +89,7 @@ NO_PYTHON_FOR = {
     "yaml-1.2-scalars": "words that YAML reads as numbers, and are compared as text",
     "yaml-1.2-values": "infinity, and what is no number",
 }
-"""Suites that Python cannot say → what it has no word for."""
+"""Suites that Python cannot express → reason."""
 
 
 @pytest.mark.parametrize("name", NO_PYTHON_FOR)
@@ -164,11 +164,11 @@ def test_a_file_outside_is_not_read(convert_document_project: Path) -> None:
 
 
 NOT_AS_CSV = ("tests-as-a-glob", "git-files")
-"""The pattern of the one would match what is written beside it, and the other needs git hosts."""
+"""The glob of the first would match the output file, and the second needs git hosts."""
 
 
 def facts(path: Path) -> list[tuple[object, ...]]:
-    """What a table keeps of each case."""
+    """Return what a table keeps of each case."""
     return [
         (it.id, it.input, it.description, it.metadata, it.threshold, [repr(fingerprint(one)) for one in it.assertions])
         for it in suite_of(path).cases
@@ -216,7 +216,7 @@ def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind
     try:
         rows, _ = convert(source, "csv", project / "made.csv", {})
     except UsageError as error:
-        assert "rows" in str(error) or "as csv" in str(error)  # noqa: PT017  # one of two right ends
+        assert "rows" in str(error) or "as csv" in str(error)  # noqa: PT017  # either outcome is right
         assert not list(project.glob("made.*"))
     else:
         assert [one[0] for one in facts(rows)] == [one[0] for one in facts(source)]
@@ -268,7 +268,7 @@ def test_any_text_is_kept_or_refused(texts: list[tuple[str, str, str]], kind: st
         source.write_bytes(msgspec.json.encode({"target": "echo", "tests": tests}))
         try:
             before = facts(source)
-        except Exception:  # noqa: BLE001  # a pattern that does not compile, a placeholder without a variable
+        except Exception:  # noqa: BLE001  # an invalid pattern, or a placeholder without a variable
             return
         try:
             rows, _ = convert(source, "csv", None, {})

@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 
 def meant(directory: Path) -> dict[str, object]:
-    """File → what its suites mean."""
+    """Return file → content of its suites."""
     found = {}
     for path in eval_files_in(directory, ENV):
         suites = load(LoadRequest((path,), process_env=ENV, for_run=False), registries()).suites
@@ -42,7 +42,7 @@ UNLIKE_THE_REST = {
     "evaluators-replace-in-evalcases": "a rule that hangs on how the key of the cases is spelled",
     "git-files": "it needs git hosts",
 }
-"""Projects that keep older spellings, or cannot be loaded here → why."""
+"""Projects that keep older spellings, or cannot be loaded here → reason."""
 
 PROJECTS = sorted(
     folder.name

@@ -1,6 +1,6 @@
-"""Every code is explained, and every example is true: its wrong files give that code alone, its right ones do not.
+"""Every code is explained, and every example is correct: only its wrong files give that code, and no other.
 
-`AGENTV_UPDATE_CASES=1` writes the messages again; read them.
+`AGENTV_UPDATE_CASES=1` rewrites the messages; review them.
 """
 
 import os
@@ -42,7 +42,7 @@ EXAMPLE_NEEDS = {
     "more than a file can say": ["assertion-crashed", "bad-body", "internal-error", "nothing-counts"],
     "more than loading lets pass": ["budget-spent", "nothing-to-judge"],
 }
-"""What an example would take → codes that therefore have none that a test can show."""
+"""Requirement of an example → codes that for this reason have no testable example."""
 
 WITHOUT_EXAMPLE = {code for codes in EXAMPLE_NEEDS.values() for code in codes}
 
@@ -54,17 +54,17 @@ WITHOUT_RIGHT_FILES = {
     "agent-stopped": "right ones name an agent",
     "exposed-files": "right ones have directories beside them",
 }
-"""Codes whose wrong files can be shown, and whose right ones cannot → why."""
+"""Codes with testable wrong files, but no testable right ones → reason."""
 
 CAUSES = {"broken-conversation": ["empty-output"]}
-"""Codes of trials that end so because others of the example did → the codes of those, which are reported first."""
+"""Codes of trials that are caused by other trials of the example → the codes of those, which are reported first."""
 
 FOR_RUN = {"no-target", "no-judge", "no-embedder", "nothing-to-choose"}
-"""Codes of files that matter only where something runs."""
+"""Codes of files that matter only in a run."""
 
 
 def written(files, project: Path) -> str:
-    """Puts an example's files there; the one that is an eval file."""
+    """Write an example's files and return the path of the eval file."""
     repository(project, {one.path: one.text for one in files})
     return next(one.path for one in files if one.path.endswith((".eval.yaml", "suite.jsonl", "/eval.yml")))
 
@@ -79,7 +79,7 @@ def found(code: str, path: str) -> tuple[Diagnostic, ...]:
 
 
 def outcome(path: str, project: Path) -> list[str]:
-    """`code: message` of every trial that errored, as a report says it."""
+    """Return `code: message` of every errored trial, as in a report."""
     results = sdk.evaluate(path, out=str(project / "out"), process_env={"PATH": os.environ["PATH"]}).results
     return [f"{one.error.code}: {one.error.message}" for one in results if one.error is not None]
 
@@ -122,7 +122,7 @@ def test_wrong_runs_end_with_that_code(code, project):
 
 
 def checked(code: str, said: str) -> None:
-    """The message of an explanation is what is said."""
+    """Check that an explanation shows the actual message."""
     file = FOLDER / f"{code}.md"
     if UPDATE:
         text = file.read_text(encoding="utf-8")

@@ -257,7 +257,7 @@ def test_three_runs_are_compared_each_with_each(runs, store):
     found = matrix(*runs, store("third", scoring(GOOD)))
     verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
     assert verdicts == {(0, 1): "worse", (0, 2): "inconclusive", (1, 2): "better"}
-    assert found.comparisons[0, 1].whole.tested == 4  # two measures each, one of which moves nothing between equal runs
+    assert found.comparisons[0, 1].whole.tested == 4  # two measures each; one of them never changes between equal runs
     assert [one.candidate.run_id for one in found.against_base] == ["candidate", "third"]
     assert found.scores[CaseKey("refunds", "case-0", None, "gpt")] == (1.0, 0.0, 1.0)
     assert next(iter(found.scores)).case_id == "case-0"
@@ -329,7 +329,7 @@ def test_a_base_is_read_once_however_many_candidates_there_are(tmp_path, monkeyp
     base = judged_run(tmp_path, [True] * 300, run="20261121T140322Z-aaaa", answer="{} " + "answer " * 300)
     small = [judged_run(tmp_path, [False] * 3, run=f"2026112{day}T140322Z-bbbb") for day in range(2, 6)]
     question = ComparisonSettings(limit=0)
-    compare_each(base, small[:1], question)  # imports
+    compare_each(base, small[:1], question)  # warm up imports
     one = bytes_read(lambda: compare_each(base, small[:1], question))
     four = bytes_read(lambda: compare_each(base, small, question))
     assert one > (tmp_path / ".agentv" / "results" / base / "index.jsonl").stat().st_size
@@ -349,7 +349,7 @@ def pair(before, after, places=(1,), case_id="case-1"):
 
 
 def run(results):
-    """What reads the rows of a run that holds these, their numbers standing for places."""
+    """Return what reads the rows of a run with these results, which are numbered in order."""
     return lambda places: [results[number - 1] for number in places]
 
 
@@ -382,7 +382,7 @@ def test_of_several_samples_those_are_shown_that_are_furthest_apart(scores, show
     ],
 )
 def test_a_verdict_that_changed_decides_which_samples_are_shown_else_the_score(before, after, shown):
-    """A case may pass that scores less: a gate, or a lower threshold."""
+    """A case with a lower score may pass, because of a gate or a lower threshold."""
     samples = sampled(0.9, 1.0, 0.9), sampled(0.5, 0.1, 1.0)
     places = (1, 2, 3)
     sides = [CaseOutcome(status, score, 3, 0.8, 1, 1, 1, places=places) for status, score in (before, after)]

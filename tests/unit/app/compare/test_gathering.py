@@ -25,7 +25,7 @@ STRONG = {f"c{number}": float(number % 6 < 5) for number in range(30)}
 
 @pytest.fixture
 def compared(tmp_path, monkeypatch):
-    """The comparisons of a run with these trials, and the run's name."""
+    """Return a function that writes a run of these trials and returns its comparisons and name."""
     (tmp_path / ".agentv").mkdir()
     monkeypatch.chdir(tmp_path)
 
@@ -44,7 +44,7 @@ def errored(scores, target):
 
 def test_each_target_is_compared_with_the_first_of_the_run(compared):
     found = compared(scoring(STRONG, target="big"), scoring(WEAK, target="small"), scoring(WEAK, target="huge"))
-    assert found.targets == ("small", "big", "huge")  # as the suite has them, though others ended first
+    assert found.targets == ("small", "big", "huge")  # suite order, though others finished first
     shown = [(one.base, one.candidate, one.verdict) for one in found.comparisons]
     assert shown == [("small", "big", "better"), ("small", "huge", "inconclusive")]
     assert found.comparisons[0].measures[0].measure == "pass rate"
@@ -74,12 +74,16 @@ def test_what_a_case_takes_is_compared_by_case_over_its_repeats_and_an_unknown_c
         used("c1", "big", 0.4, 250, sample=2),
         used("c2", "big", 0.5, 100),
         used("c2", "big", 0.5, 100, sample=2),
-        used("c3", "big", None, 100),  # one of two prices is unknown, so the cost of the case is
+        used("c3", "big", None, 100),  # one of two prices is unknown, so the case's cost is too
         used("c3", "big", 9.0, 100, sample=2, stored=StoredWork(agent_turns=4)),
     ]
     (one,) = compared(small, big).comparisons
     cost, tokens, took = one.usage
-    assert [each.resource for each in one.usage] == ["cost_usd", "tokens", "duration_ms"]  # turns: of one sample only
+    assert [each.resource for each in one.usage] == [
+        "cost_usd",
+        "tokens",
+        "duration_ms",
+    ]  # not turns: only one sample has them
     assert (cost.cases, cost.unknown, cost.before, cost.after) == (2, 1, pytest.approx(0.15), pytest.approx(0.4))
     assert cost.delta == pytest.approx(0.25)
     assert cost.interval == pytest.approx((0.25 - 12.706205 * 0.05, 0.25 + 12.706205 * 0.05))  # R: t.test(c(.2, .3))
@@ -131,7 +135,7 @@ def test_errors_that_could_decide_it_withhold_the_verdict(compared):
     )
     (one,) = found.comparisons
     assert (one.verdict, one.withheld) == ("inconclusive", "errors")
-    assert one.measures[0].interval[0] > 0  # what was graded alone would have said better
+    assert one.measures[0].interval[0] > 0  # the graded pairs alone would have looked better
 
 
 def test_targets_without_a_common_case_are_not_compared(compared):
@@ -143,7 +147,7 @@ def test_targets_without_a_common_case_are_not_compared(compared):
 
 
 def test_a_target_is_not_compared_by_another_prompt(compared):
-    """As two runs they would be, since each has one target and one prompt."""
+    """As two runs they would be compared, since each has one target and one prompt."""
     assert (
         compared(scoring(WEAK, target="small", prompt_id="p"), scoring(STRONG, target="big", prompt_id="q")).comparisons
         == ()
@@ -170,7 +174,7 @@ def test_a_case_with_two_prompts_is_one_cluster(compared):
     assert (prompt.by, prompt.base, prompt.candidate, prompt.verdict) == ("prompt", "q", "p", "inconclusive")
     once = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="once").comparisons[0]
     assert target.measures[0].delta == once.measures[0].delta
-    assert target.measures[0].p_value >= once.measures[0].p_value  # the same answers twice are no more evidence
+    assert target.measures[0].p_value >= once.measures[0].p_value  # the same answers twice add no evidence
 
 
 def test_totals_that_have_no_matrix_or_its_comparisons_already_stay_as_they_are(tmp_path):

@@ -109,7 +109,10 @@ def test_what_errored_samples_count_as():
     assert (len(drop.pairs), len(drop.errored), drop.left_out.errored) == (0, 0, (key("a"),))
     lone = match(run(key("a")), run(key("a"), outcome=ERRORED))
     assert (len(lone.pairs), len(lone.errored)) == (0, 1)
-    assert (lone.errored[0].after, lone.errored[0].errored) == (ERRORED, True)  # as it is: both bounds are to come
+    assert (lone.errored[0].after, lone.errored[0].errored) == (
+        ERRORED,
+        True,
+    )  # kept as is: both bounds are computed later
     (before,) = match(run(key("a"), outcome=half), run(key("a")), errored="fail").pairs
     assert (before.before.score, before.before.status, before.after) == (0.25, "failed", PASSED)
     (alike,) = match(run(key("a"), outcome=half), run(key("a"), outcome=half), errored="fail").pairs
@@ -152,7 +155,7 @@ def test_where_one_side_was_sampled_until_decided_verdicts_are_compared_and_not_
 
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_samples_of_an_undecided_case_that_errored_are_no_verdict(side):
-    """Nine samples passed and one errored: a case that was sampled until decided has neither passed nor failed."""
+    """Nine samples passed and one errored: a case sampled until decided has neither passed nor failed."""
     until = replace(PASSED, alpha=0.05, repeat=30, samples=9, rate=1.0)
     errored = replace(until, status="errored")
     base, candidate = (errored, until) if side == "before" else (until, errored)

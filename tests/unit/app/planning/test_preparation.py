@@ -1,4 +1,4 @@
-"""What is prepared before a run: as many workers as files may be open, stores of answers, and excerpts."""
+"""Preparation of a run: as many workers as the file limit allows, stores of answers, and excerpts."""
 
 import json
 import resource
@@ -29,7 +29,7 @@ def targets(providers):
 
 @pytest.fixture
 def limited(monkeypatch):
-    """The system's limit, of a soft and a hard number."""
+    """Set the system's soft and hard limits."""
     limit = [1024, 1024]
 
     def change(_what: int, given: tuple[int, int]) -> None:
@@ -130,7 +130,7 @@ WHOLE = {"a": "passed", "b": "passed", "c": "passed"}
 
 
 class Runs:
-    """A suite, its past runs, and what `--last-failed` selects after them."""
+    """A suite, its past runs, and the selection of `--last-failed` after them."""
 
     def __init__(self, root):
         self.root = root
@@ -145,7 +145,7 @@ class Runs:
         return prepare(EvalSettings(paths=(str(self.root / "s.eval.yaml"),), process_env={}, **settings))
 
     def ran(self, rows, **settings):
-        """A run that ended after these cases; its directory."""
+        """Write a run with these rows and return its directory."""
         self.number += 1
         prepared = self.prepared(**settings)
         run = self.root / f".agentv/results/20261123T1748{self.number:02}Z-aaaa"
@@ -178,7 +178,7 @@ def test_a_dependent_that_did_not_run_because_of_a_failure_runs_with_it(runs):
     runs.ran(WHOLE)
     runs.ran({"a": "failed", "c": "passed"})
     assert runs.selected() == ("ab", [])
-    runs.ran(WHOLE, filter="b")  # and what it depends on
+    runs.ran(WHOLE, filter="b")  # and its dependency
     assert runs.selected() == ("", [])
 
 

@@ -1,4 +1,4 @@
-"""A run that is gone on with: its totals stay those of its own cases, whatever was edited, removed or asked since."""
+"""Resumed runs: their totals cover their own cases, whatever was edited, removed or called since."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def ran(events: list[Event]) -> dict[str, str]:
 
 
 def forget(*cases: str) -> None:
-    """As if the run had been killed before these cases had a row."""
+    """Remove the rows of these cases, as if the run had been killed before writing them."""
     index = Path("run", "index.jsonl")
     kept = [line for line in index.read_text().splitlines(keepends=True) if json.loads(line)["test_id"] not in cases]
     index.write_text("".join(kept))
@@ -89,7 +89,7 @@ def test_what_depends_on_an_edited_case_is_decided_anew(project):
     cases = outcome.summary.cases
     assert (cases.passed, cases.failed, cases.skipped) == (1, 1, 2)
     assert (ids("index.jsonl"), ids("history.jsonl")) == (["login", "other"], ["login", "mail", "sent"])
-    assert outcome.status == 1  # what was held back adds nothing to what the failed case says
+    assert outcome.status == 1  # skipped cases add nothing to the failed case's status
 
 
 @pytest.mark.parametrize("choice", [{}, {"filter": "[ba]"}, {"tags": ("smoke",)}])
@@ -111,7 +111,7 @@ def test_a_choice_is_one_of_what_there_is_to_do_and_the_totals_are_of_all(projec
     assert next(one for one in events if isinstance(one, RunResumed)) == RunResumed(1, 1, 0)
     cases = outcome.summary.cases
     assert (cases.total, cases.passed, cases.failed, cases.skipped) == (3, 1, 1, 1)
-    assert outcome.status == 3  # something was not run
+    assert outcome.status == 3  # a case was not run
     assert document("run.json")["settings"]["filter"] is None
     assert run(resume="last")[0].summary.cases.skipped == 0
 
@@ -181,7 +181,7 @@ def test_a_move_that_was_cut_short_counts_no_cost_twice(project):
     edit("target: echo", "target: {provider: cli, command: ./agent.sh}")
     run(filter="b")
     row = Path("run", "index.jsonl").read_bytes()
-    Path("run", "history.jsonl").write_bytes(row)  # killed before it was taken out of the index
+    Path("run", "history.jsonl").write_bytes(row)  # killed before the row was removed from the index
     assert run(resume="last")[0].summary.cost_usd == 0.25
     assert run(rerun="failed")[0].summary.cost_usd == 0.5
     assert len(lines("history.jsonl")) == 2
@@ -221,7 +221,7 @@ def test_what_is_graded_anew_is_paid_for_once(judged):
     second = run(resume="last")[0].summary
     assert (second.cost_usd, second.judge_cost_usd, second.cases.passed) == (4.0, 0.25, 2)
     assert [row["reused"] for row in lines("index.jsonl") if row["test_id"] == "a"] == [True, True]
-    edit("is right", "is bright", JUDGED)  # the judge is asked something else, the target is not
+    edit("is right", "is bright", JUDGED)  # the judge's request changed, the target's did not
     third = run(resume="last")[0].summary
     assert (third.cost_usd, third.judge_cost_usd) == (4.0, 0.5)
     Path("a.eval.yaml").write_text(JUDGED)
@@ -233,7 +233,7 @@ def test_what_is_graded_anew_is_paid_for_once(judged):
 def test_an_answer_that_was_in_no_row_counts(judged):
     edit("contains: one", "contains: on", JUDGED)
     run(resume="last")
-    forget("a", "b")  # killed before the rows were written: those of the first process are in the history
+    forget("a", "b")  # killed before the rows were written: the history holds those of the first process
     edit("contains: on", "contains: o", JUDGED.replace("contains: one", "contains: on"))
     summary = run(resume="last")[0].summary
     assert (summary.cost_usd, summary.judge_cost_usd) == (4.0, 0.25)

@@ -1,4 +1,4 @@
-"""What a resumed run keeps of the command that began it, from its files alone: nothing runs here."""
+"""Settings that a resumed run keeps from the original command, read from files alone: nothing runs here."""
 
 import json
 from contextlib import chdir
@@ -40,7 +40,7 @@ RECORDED = {
     "budget_tokens": (100, 200),
     "threshold": (0.5, 1),
 }
-"""Setting → two values: what a run was begun with, and what another command says."""
+"""Setting → two values: the run's original one, and that of another command."""
 LISTS = {"tags": ("smoke", "slow"), "exclude_tags": ("x",), "variants": ("plain", "skilled"), "filter": ("a", "b")}
 
 
@@ -48,7 +48,7 @@ def test_a_resumed_run_keeps_every_setting_that_the_command_does_not_give():
     wrong = []
     for name, (begun, own) in RECORDED.items():
         found = [getattr(with_recorded_settings(BLANK, {name: recorded}, "r"), name) for recorded in (begun, own)]
-        if found != [begun, own]:  # whole numbers are numbers too
+        if found != [begun, own]:  # integers are accepted as floats
             wrong.append(f"{name}: {begun} or {own} is lost")
         if getattr(with_recorded_settings(replace(BLANK, **{name: own}), {name: begun}, "r"), name) != own:
             wrong.append(f"{name}: the command's own {own} does not win")
@@ -139,7 +139,7 @@ ALL = Suite(
 
 
 def planned(*ids: str, shard: tuple[int, int] | None = None) -> Plan:
-    """The plan of a command that selects these cases."""
+    """Return the plan of a command that selects these cases."""
     plan = Plan([ALL], PlanSettings(chosen=lambda case: case.id in ids))
     return plan if shard is None else plan.sharded(*shard)
 
@@ -167,7 +167,7 @@ def test_a_part_of_a_shard_is_chosen_among_its_own_trials_and_not_cut_again():
 
 
 def begun_with(*suites: tuple[str, str], paths: Any = None, **record: Any) -> Path:
-    """The directory of a run of these suites, each a name and a path, in the working directory."""
+    """Write a run of these suites, each a name and a path, in the working directory; return its directory."""
     run = Path("r")
     run.mkdir(exist_ok=True)
     whole = {"suites": [{"name": name, "path": path} for name, path in suites], "settings": {"paths": paths}} | record
@@ -182,7 +182,7 @@ def added(run: Path, *suites: tuple[str, str]) -> list[str]:
 
 
 def refused(run: Path, *suites: tuple[str, str]) -> tuple[str, str | None]:
-    """The message and the hint."""
+    """Return the message and the hint of the refusal."""
     with pytest.raises(UsageError) as raised:
         added(run, *suites)
     return str(raised.value), raised.value.hint
@@ -264,7 +264,7 @@ def test_an_earlier_run_is_known_by_its_record_and_its_summary(project):
 
 def test_a_run_that_was_killed_lasted_until_its_last_row_or_as_long_as_the_processes_before(project):
     run = begun_with(started=STARTED, processes=2, duration_before_ms=4000)
-    write_summary(run, {"processes": 1, "duration_ms": 9e9})  # of the process before
+    write_summary(run, {"processes": 1, "duration_ms": 9e9})  # written by the previous process
     assert previous_run(run).duration_ms == 4000
     for at_ms, lasted in ((3000, 4000), (6000, 6000)):
         with Path("r", "journal.jsonl").open("ab") as journal:

@@ -213,7 +213,7 @@ GREETINGS = {
 
 @pytest.fixture
 def greeted(tmp_path, monkeypatch):
-    """The directory of a run with a case that passed and one that failed."""
+    """Write a run with a passed and a failed case; return its directory."""
     (tmp_path / ".agentv").mkdir()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.eval.yaml").write_text(json.dumps(GREETINGS))
@@ -226,7 +226,7 @@ def only():
 
 
 def cut(greeted, rows):
-    """The run as it was when it was killed after so many rows."""
+    """Truncate a run as if it had been killed after this many rows."""
     (greeted / "summary.json").unlink(missing_ok=True)
     lines = (greeted / "index.jsonl").read_bytes().splitlines(keepends=True)
     (greeted / "index.jsonl").write_bytes(b"".join(lines[:rows]))
@@ -328,7 +328,7 @@ def test_chosen_trials_are_read_and_no_others(shown_run):
     ("selection", "said", "nearest"),
     [
         (Selection(cases=("by", "x*")), "--case 'by'", "bye"),
-        (Selection(cases=("bye", "x*")), "--case 'x*'", None),  # beside one that is there
+        (Selection(cases=("bye", "x*")), "--case 'x*'", None),  # together with an existing case
         (Selection(("failed",), tags=("a",), suites=("b",)), "--suite 'b'", None),
         (Selection(cases=("helo",)), "--case 'helo'", "hello"),
         (Selection(suites=("greeting",)), "--suite 'greeting'", "greetings"),

@@ -80,7 +80,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path):
 NAMES = st.text("ab*?[]!^-é\n", max_size=4) | st.from_regex(r"\A[ab]?\[!?[ab]-?[abc]\][ab*?]?\Z")
 
 
-@settings(max_examples=60)  # each makes a file
+@settings(max_examples=60)  # each example writes a file
 @example(["b[aa]", "a"], "[b-a]*")
 @given(st.lists(NAMES, max_size=6, unique=True), NAMES)
 def test_patterns_match_as_in_a_shell(tmp_path_factory, names, pattern):

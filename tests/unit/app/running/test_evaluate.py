@@ -1,4 +1,4 @@
-"""The end of a run: what is written and said when its trials have ended, and what a list says before it."""
+"""The end of a run: files and messages after its trials, and the list before it."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains
 
 
 def outcome_of(one: Any, **changes: Any) -> Outcome:
-    """The outcome of a run, whose last event is changed."""
+    """Return the outcome of a run whose last event has these changes."""
 
     async def main() -> Outcome:
         begun = await start(one.run, one.journal)
@@ -211,7 +211,7 @@ def test_no_price_is_no_zero(project, damage):
 
 
 class Cell:
-    """The output of a cell: what it shows, and how often that changed."""
+    """A notebook cell's output: what it shows, and how often that changed."""
 
     def __init__(self) -> None:
         self.shown = []

@@ -1,4 +1,4 @@
-"""From the rows of a run to the row of a prompt's log."""
+"""Conversion of a run's rows to a row of a prompt's log."""
 
 from datetime import UTC, datetime
 
@@ -38,7 +38,7 @@ def prepared(tmp_path):
 
 
 def rows(prepared, *statuses: str) -> list[Row]:
-    """A row for each trial of the plan, as long as there is a status for it."""
+    """Return a row per trial of the plan, as far as there are statuses."""
     return [
         Row(
             test_id=trial.case.id,

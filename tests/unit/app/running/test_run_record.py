@@ -1,4 +1,4 @@
-"""Who started a run."""
+"""The record of who started a run."""
 
 import subprocess
 

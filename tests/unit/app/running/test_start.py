@@ -1,4 +1,4 @@
-"""What the start of a run writes and tells its sink, and which trials of it become rows."""
+"""What the start of a run writes and reports to its sink, and which of its trials become rows."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def started(one: Any, **options: Any) -> StartedRun:
 
 
 def ran(project: Path, suite: str) -> None:
-    """A run of the suite, whose directory another one may go on with."""
+    """Run a suite into a directory that another run can resume."""
 
     async def main(one: Any) -> None:
         begun = await start(one.run, one.journal)
@@ -87,7 +87,7 @@ TOKENS = TokenUsage(1, 2, 3)
 
 
 def asked(model="tiny", *, judge=None, forced=None, user=None, at=None, secrets=frozenset(), **given):
-    """A finished trial of a target of that model."""
+    """Return a finished trial of a target with that model."""
     spec = TargetSpec("a", "keyed", Keyed(model, base_url=at), secrets=secrets)
     subject = trial(judge=judge and TargetSpec("j", "keyed", Keyed(judge)))
     suite = replace(subject.suite, forced_judge=forced and TargetSpec("f", "keyed", Keyed(forced)))
@@ -149,7 +149,7 @@ def test_only_pending_trials_count_and_a_call_counts_once(tmp_path):
         spent_line("t", "a", None, 0.25, "calls"),
         spent_line("t", "a", TokenUsage(3, 4), None, "unpriced"),
         spent_line("t", "b", None, 1.0, "done"),
-        spent_line("t", "b", None, 1.0),  # of an earlier version
+        spent_line("t", "b", None, 1.0),  # written by an earlier version
     ]
     (tmp_path / JOURNAL).write_bytes(HEADER + b"".join([*spent, torn]))
     rows = [("calls", 0.75, "interrupted"), ("row", 2, "interrupted"), ("row", 1, "interrupted"), ("new", 4, "timeout")]

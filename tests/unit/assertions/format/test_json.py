@@ -54,10 +54,10 @@ def test_fails(assertion, output):
     assert len(grade.checks[0].evidence) <= LIMIT
 
 
-# schemas that are wrong
+# invalid schemas
 
 
-# answers that are hostile
+# hostile answers
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_patterns_of_a_schema_have_a_time_limit(schema, value, monkeypatch):
 def test_many_slow_searches_share_one_time_limit(monkeypatch):
     monkeypatch.setattr(json_schema, "TIMEOUT_S", 0.2)
     found = Schema({"items": {"pattern": "^(a|a)*$"}}).errors(["a" * 14 + "!"] * 100_000)
-    assert isinstance(found, Failure) or len(found) == 3  # 3 complaints end it early
+    assert isinstance(found, Failure) or len(found) == 3  # it stops after 3 errors
 
 
 def test_a_schema_that_leads_back_to_itself_is_no_verdict():
@@ -89,7 +89,7 @@ def test_too_much_json_to_try_is_no_verdict():
     assert graded(ContainsJson(TOTAL), "[]" * 10_001).error.code == "schema-limit"
 
 
-# the keywords that are replaced
+# replaced keywords
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The door to a judge, knocked at with what is no request: it says so, and never breaks down."""
+"""Malformed requests to the judge proxy get an error response and never break it."""
 
 import asyncio
 import gzip
@@ -25,7 +25,7 @@ def request(body=ASKED, *, host="{host}", token=b"{token}", path=b"/invoke", met
 
 
 async def replied(data):
-    """The status and the body of the reply to some bytes."""
+    """Return the status and body of the reply to raw bytes."""
     async with judge_proxy(Judge(), 5) as door:
         host = door.env[URL].removeprefix("http://")
         reader, writer = await asyncio.open_connection(*host.split(":"))

@@ -35,7 +35,7 @@ def graded(assertion, said, output="42", criteria=None):
     return grade, judge.rubrics, services.asked
 
 
-# what is asked
+# the request
 
 
 @pytest.mark.parametrize(("given", "mark"), [({"min_score": 7}, 7), ({"required": 7}, 7), ({"required": False}, None)])
@@ -57,7 +57,7 @@ def test_no_answer_is_an_error_and_nothing_is_asked():
     assert not rubrics
 
 
-# what becomes of the verdict
+# handling of the verdict
 
 
 @pytest.mark.parametrize(("score", "passed"), [(1, True), (0.8, True), (0.8 - 1e-12, True), (0.79, False), (0, False)])
@@ -122,7 +122,7 @@ def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
     assert grade.passed is (gate and share >= 0.8 - 1e-9)
 
 
-# what is wrong with it at load
+# load-time errors
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_prompt_without_a_placeholder_is_criteria_in_the_built_in_prompt():
     assert (listed.mode, listed.text, len(listed.items), listed.prompt) == ("checklist", "Look for depth.", 1, None)
 
 
-# how it is named
+# labels
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ FENCED = re.compile(r"<answer-([0-9a-f]{16})>\nIt is Paris\.\n</answer-\1>")
 
 @pytest.fixture
 def function(tmp_path):
-    """Writes a Python file and gives the prompt that its function `ask` writes."""
+    """Return a function that writes a Python file and returns the prompt written by its function `ask`."""
 
     def made(text, name="ask", **config):
         path = tmp_path / f"prompts{len(list(tmp_path.iterdir()))}.py"
@@ -387,5 +387,7 @@ def test_run_by_hand_a_template_prints_the_prompt(lab, tmp_path):
     file.write_text(SDK + "export default definePromptTemplate(({ question }) => `Judge ${question}`);")
     program = next((lab.folder / "bin").iterdir())
     payload = json.dumps({"question": "this"})
-    ended = subprocess.run([program, file], input=payload, capture_output=True, text=True, check=True)  # our own file
+    ended = subprocess.run(
+        [program, file], input=payload, capture_output=True, text=True, check=True
+    )  # written by the test
     assert ended.stdout == "Judge this\n"

@@ -1,4 +1,4 @@
-"""What a judge's YES or NO is read as, and that what cannot be read passes in neither direction."""
+"""How a judge's YES or NO is parsed; an unreadable reply passes in neither direction."""
 
 import pytest
 from hypothesis import given

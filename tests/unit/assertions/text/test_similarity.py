@@ -14,7 +14,7 @@ ALWAYS = "It is the guiding principle which guarantees the military forces alway
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("output", [ANSWER, REFERENCE, "no word in common", "", "cat cat cat cat"])
 def test_rouge_is_what_googles_library_computes(n, output):
-    from rouge_score.rouge_scorer import RougeScorer  # which imports NLTK and SciPy: a second, for two tests
+    from rouge_score.rouge_scorer import RougeScorer  # imports NLTK and SciPy, which takes a second, for two tests
 
     expected = RougeScorer([f"rouge{n}"]).score(REFERENCE, output)[f"rouge{n}"].fmeasure
     assert graded(RougeN(REFERENCE, n=n), output).score == pytest.approx(expected, abs=1e-12)
@@ -39,10 +39,10 @@ def test_gleu_is_what_nltk_computes(references):
 @pytest.mark.parametrize(
     ("reference", "output", "score"),
     [
-        ("the cat sat", "The cat ran.", 3 / 6),  # of 6 runs, those of 'the', 'cat' and 'the cat' are shared
+        ("the cat sat", "The cat ran.", 3 / 6),  # of 6 n-grams, 'the', 'cat' and 'the cat' are shared
         ("the cat sat", "the cat", 3 / 6),  # recall
         ("the cat", "the cat sat", 3 / 6),  # precision
-        ("the cat sat on the mat", "the the the", 2 / 18),  # each counts as often as in the reference
+        ("the cat sat on the mat", "the the the", 2 / 18),  # each counts at most as often as in the reference
     ],
 )
 def test_gleu_is_the_lower_of_precision_and_recall(reference, output, score):

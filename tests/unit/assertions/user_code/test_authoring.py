@@ -1,4 +1,4 @@
-"""Files that are run by hand: real processes, since what matters is what a person sees."""
+"""Assertion scripts in real processes, as run by hand, because their visible output matters."""
 
 import json
 import subprocess

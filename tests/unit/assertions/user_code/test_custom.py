@@ -18,7 +18,7 @@ def discover(directory: str, root: str):
 
 @pytest.fixture
 def project(tmp_path):
-    """Writes files of `.agentv/assertions/` below a directory of the project, and finds them."""
+    """Return a function that writes files of `.agentv/assertions/` below a directory and discovers them."""
 
     def write(directory: str = ".", /, **files: str) -> Path:
         home = tmp_path / directory / ".agentv" / "assertions"
@@ -91,7 +91,7 @@ def test_the_complement_of_a_type_of_ones_own_has_no_file_of_its_own(tmp_path, p
     assert (file, fault.code) == (str(home / "not-spam.py"), "ambiguous-assertion")
 
 
-# --- which function
+# --- choice of function
 
 MARKED = """
     {imports}

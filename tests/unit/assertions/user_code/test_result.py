@@ -11,7 +11,7 @@ from agentv.model.run.grade import AssertionScore, Check
 
 
 class NumpyLike:
-    """Looks to the reader like a NumPy scalar, without NumPy."""
+    """Looks like a NumPy scalar to the reader, without NumPy."""
 
     shape = ()
 
@@ -59,7 +59,7 @@ def test_a_verdict_is_read_as_it_was_given(value, passed, score):
         (7, "the score 7 is outside of 0 to 1 and was clamped to 1"),
         ({"pass": False, "score": 7}, "the score 7 is outside of 0 to 1 and was clamped to 1"),
         ({"score": -0.5}, "the score -0.5 is outside of 0 to 1 and was clamped to 0"),
-        ({"score": 1.0000001}, None),  # the cosine of equal vectors, in single precision
+        ({"score": 1.0000001}, None),  # cosine similarity of equal vectors in single precision
         (-1e-17, None),
         ({"pass": True}, None),
     ],

@@ -24,7 +24,7 @@ def program(tmp_path: Path, source: str, **options) -> Script:
     return Script(Command(argv=(sys.executable, str(file)), cwd=str(tmp_path)), **options)
 
 
-# --- script: what is printed, and the exit status
+# --- script: output and exit status
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_deeply_nested_output_is_no_crash():
     assert grade(shell("""python3 -c 'print("{\\"a\\":" * 50000)'""")).error.code == "bad-result"
 
 
-# --- script: what it is given
+# --- script: input
 
 KEYS = {
     *("input", "output", "messages", "expected_output", "criteria", "metadata", "vars", "config", "input_files"),
@@ -140,7 +140,7 @@ async def test_nothing_is_left_of_a_cancelled_script(tmp_path):
     assert all_gone(pids)
 
 
-# --- script: the judge's door
+# --- script: judge proxy
 
 CLIENT = """
     import json, os, sys, urllib.error, urllib.request

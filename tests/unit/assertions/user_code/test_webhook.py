@@ -1,4 +1,4 @@
-"""`type: webhook` against a real server on loopback."""
+"""`type: webhook` against a real loopback server."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def judged(url, output="hello", *, headers=None, config=None, **known):
 
 
 def replying(server, body):
-    """Where the server replies with just this."""
+    """Return an address at which the server replies with this body."""
     text = body if isinstance(body, str) else json.dumps(body)
     return server.url(f"json?body={quote(text)}")
 
@@ -76,7 +76,7 @@ def test_a_server_that_misbehaves_gives_no_verdict(server, way, code, said):
     grade = judged(server.url(way))
     assert grade.error.code == code
     assert said in grade.error.message
-    assert len(server.seen) == 1  # neither asked again nor led elsewhere
+    assert len(server.seen) == 1  # neither retried nor redirected
 
 
 def test_a_server_that_is_not_there():

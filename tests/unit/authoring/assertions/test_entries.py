@@ -21,14 +21,14 @@ CUSTOM = {
 
 
 def read(text: str, folder: Path, **more):
-    """The entries of a list, and its diagnostics: code and message."""
+    """Return the entries of a list and the codes and messages of its diagnostics."""
     reading = reading_of(repository(folder, CUSTOM), **more)
     entries = reading.entries(parsed(text, str(folder / "suite.eval.yaml")), reading).value
     return entries, [(one.code, one.message) for one in reading.report.diagnostics]
 
 
 def entry(text: str, folder: Path, **more):
-    """The only entry of a list, which must be right."""
+    """Return the only entry of a valid list."""
     found, told = read(f"- {text}", folder, **more)
     assert told == []
     (one,) = found

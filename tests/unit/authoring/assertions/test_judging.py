@@ -1,4 +1,4 @@
-"""Which judge grades what, and that one is named (SPEC section 9)."""
+"""Which judge grades each assertion, and that a judge is configured (SPEC section 9)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One case, with what its suite adds (SPEC sections 4 and 7.4). Merging and skipping are in `tests/cases/valid`."""
+"""One case with its suite's defaults (SPEC sections 4 and 7.4). `tests/cases/valid` covers merging and skipping."""
 
 from itertools import product
 from math import prod

@@ -1,4 +1,4 @@
-"""Which cases depend on which others."""
+"""Dependencies between cases."""
 
 import json
 from itertools import pairwise
@@ -100,7 +100,7 @@ def test_a_circle_is_found_where_no_order_is_possible_and_nowhere_else(links):
 
 @pytest.fixture
 def few_held(monkeypatch) -> int:
-    """How many cases are held: few, so that a file of which more are read again is short."""
+    """Reduce the number of cases held in memory, so that a short file has cases that are read again; return it."""
     monkeypatch.setattr("agentv.authoring.cases.collector.MOST_IN_MEMORY", 20)
     return 20
 

@@ -1,4 +1,4 @@
-"""Where the cases of a suite are. The ways to say it are in `tests/cases`."""
+"""Where a suite's cases are found. `tests/cases` covers the ways to specify it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Cases that a function makes. What can be wrong with it is in `tests/cases`."""
+"""Cases made by a function. `tests/cases` covers its errors."""
 
 from agentv.authoring.cases import generators
 from doubles.loading import found_in, outcome, repository

@@ -1,4 +1,4 @@
-"""`input` and `expected_output` as messages (SPEC sections 4 and 5). Their forms are in `tests/cases`."""
+"""`input` and `expected_output` as messages (SPEC sections 4 and 5). `tests/cases` covers their forms."""
 
 import hashlib
 
@@ -41,7 +41,7 @@ def test_a_pdf_is_a_document_by_its_beginning(tmp_path):
     digest = found.sha256
     (tmp_path / "a.PDF").write_bytes(b"%PDF-2.0")
     (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading_of(tmp_path)).value
-    assert found.sha256 != digest  # so that a resumed run asks again
+    assert found.sha256 != digest  # so that a resumed run calls again
     assert not reading.report.count
     assert read_files(parsed("[b.pdf, c.docx]", str(tmp_path / "s.yaml")), reading) == ([], False)
     assert [one.code for one in reading.report.diagnostics] == ["bad-value", "not-utf-8"]

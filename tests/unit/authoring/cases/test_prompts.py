@@ -1,4 +1,4 @@
-"""The prompts of a suite. The forms that they take and what is wrong with them are in `tests/cases/*/prompt*`."""
+"""The prompts of a suite. Their forms and errors are in `tests/cases/*/prompt*`."""
 
 import pytest
 from msgspec.structs import astuple

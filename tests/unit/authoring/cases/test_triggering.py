@@ -1,4 +1,4 @@
-"""The queries of an exam as questions for the judge, and what is wrong with them (SPEC section 11)."""
+"""The queries of an exam as questions for the judge, and their errors (SPEC section 11)."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ BOTH = "{should_trigger: [clean this diff, tidy my patch], should_not_trigger: [
 
 
 def read(folder, text, *, others=OTHERS, files=None):
-    """The cases of an exam's `triggering:`, and the codes and messages of what was found."""
+    """Return the cases of an exam's `triggering:`, and the codes and messages of its diagnostics."""
     exam = f"defaults: {{model: echo, judge: 'mock:YES'}}\ntriggering:\n  {text}\n"
     exam += "cases:\n  - {name: a, inputs: {}, assert: [contains: x]}\n"
     library = {f"prompts/{name}/meta.yaml": f"description: {text}\n" for name, text in others.items()}
@@ -94,7 +94,7 @@ def sample(score, mark):
 
 
 def test_runs_that_cannot_be_read_count_against_both():
-    # YES, YES, unreadable, unreadable with threshold 0.5: it loads the prompt; at most 2 of 4 are known not to be YES
+    # YES, YES, unreadable, unreadable with threshold 0.5: the prompt is loaded; at most 2 of 4 are known not to be YES
     for loads, right in ((True, 2), (False, 0)):
         samples = [sample(1.0 if place < right else 0.0, pass_mark(0.5, loads)) for place in range(4)]
         assert (case_verdict(samples, repeat=4, threshold=0.0) == "passed") is loads

@@ -1,4 +1,4 @@
-"""What code behind checks imports is part of what they are."""
+"""The digest of code behind checks includes its imports."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What Python loads is read from its text, as far as that tells it; what it does not tell is unknown."""
+"""Finding what Python code loads from its text alone; anything the text does not determine is unknown."""
 
 import pytest
 

@@ -7,7 +7,7 @@ from agentv.model.values.values import Span
 
 
 def rename(text: str, written: str, canonical: str, key: str | None = None) -> Rename:
-    """The place of a key, else of the last part of what is written, as the loader gives it."""
+    """Return the position of a key, or of the last part of the path, as the loader gives it."""
     key = key or written.rpartition(".")[2]
     at = text.index(key)
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)

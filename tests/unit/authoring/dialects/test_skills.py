@@ -1,6 +1,6 @@
-"""The tests of a skill as an exam (agentskills.io, Anthropic's skill-creator). What is wrong is in `tests/cases`.
+"""The tests of a skill as an exam (agentskills.io, Anthropic's skill-creator). `tests/cases` covers errors.
 
-Where agents work on them: workspaces with their files, with the skill and without it.
+With agents: workspaces with the skill's files, with and without the skill.
 """
 
 import json

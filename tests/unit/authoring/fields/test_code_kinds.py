@@ -1,4 +1,4 @@
-"""`prompt:` as code: which texts are code, and what is known of it without running it."""
+"""`prompt:` as code: which texts are code, and what can be determined without running it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Declarations to readers."""
+"""Readers made from declarations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class Inner(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Options(Declared):
-    """Some of everything."""
+    """Options of many kinds."""
 
     short: ClassVar[str | None] = "text"
 
@@ -76,7 +76,7 @@ class Options(Declared):
     assert_: Entries = ()
 
     def validate(self) -> Iterable[Issue]:
-        """Some combinations are wrong."""
+        """Reject some combinations."""
         if self.text == "bad":
             yield Issue(("text",), "it is bad", "bad-thing", "be good")
         if self.inners and self.mode == "slow":
@@ -86,7 +86,7 @@ class Options(Declared):
 
 
 def read(text: str, folder: Path, **more):
-    """The options that a text is, and its diagnostics: code, column, message."""
+    """Return the options in a text, and its diagnostics: code, column, message."""
     reading = reading_of(repository(folder, FILES), **more)
     node = parsed(text, str(folder / "suite.eval.yaml"))
     made = shape_of(Options).decode(node.items, node, reading, "the thing", extra=ExtraKeys(hinted=("elsewhere",)))
@@ -177,7 +177,7 @@ def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp
 
 @dataclass(frozen=True, slots=True)
 class Templates(Declared):
-    """Values that are rendered later, or never."""
+    """Values that are rendered later or never."""
 
     late: Annotated[Mapping[str, Json], CallTimeTemplate()] = field(default_factory=dict)
     never: Annotated[Json, Verbatim()] = None
@@ -195,7 +195,7 @@ def test_what_is_rendered_later_or_never_is_left_alone(tmp_path):
 
 
 def value(annotation, text: str, folder: Path):
-    """What a kind of value makes of a text, and its diagnostics."""
+    """Return the value of a given type in a text, and its diagnostics."""
     reading = reading_of(repository(folder, FILES))
     node = parsed(f"- {text}", str(folder / "suite.eval.yaml")).items[0]
     return kind_for(annotation).read(node, reading, "it"), [one.message for one in reading.report.diagnostics]

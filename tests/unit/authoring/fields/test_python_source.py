@@ -1,4 +1,4 @@
-"""What a Python file defines, without running it."""
+"""What a Python file defines, found without running it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Placeholders, wherever they stand. What is wrong with them is in `tests/cases`."""
+"""Placeholders in every place. `tests/cases` covers their errors."""
 
 from agentv.authoring.source.nodes import Scalar
 from doubles.loading import parsed, reading_of

@@ -1,4 +1,5 @@
-"""Every older spelling of SPEC sections 3 and 12 is read, and means the canonical one. Those of cases are in `tests/cases`."""
+"""Every older spelling of SPEC sections 3 and 12 is read like the canonical one. `tests/cases` covers those of
+cases."""
 
 import json
 from pathlib import Path
@@ -38,11 +39,11 @@ OLDER = [
     *((("run", key), f"run.{canonical}") for key, canonical in RUN.older.items() if canonical in RUNS),
 ]
 OTHERWISE = {"timeout_ms", "trials", "workspace"}
-"""Keys that say more than their canonical one, or need an agent."""
+"""Keys that carry more than their canonical key, or need an agent."""
 
 
 def facts(folder: Path, path: tuple[str, ...], canonical: str) -> tuple[Any, ...]:
-    """What a suite comes to whose value of a canonical key stands at another place."""
+    """Return the facts of a suite in which a canonical key's value is at another path."""
     outer, _, inner = canonical.rpartition(".")
     document = {key: value for key, value in SUITES.items() if key != (outer or inner)}
     place = document

@@ -1,4 +1,4 @@
-"""The JSON Schema of authored files accepts what the loader accepts and refuses what people mistype."""
+"""The JSON Schema of eval files accepts what the loader accepts and rejects common mistakes."""
 
 import json
 import re
@@ -45,12 +45,12 @@ def wrong(kind: str, text: str) -> list[str]:
 
 
 def suite(entries: str) -> str:
-    """A suite whose only case has these assertions."""
+    """Return a suite whose only case has these assertions."""
     return f"target: echo\njudge: echo\ntests:\n- id: a\n  input: hi\n  criteria: good\n  assert:\n{entries}"
 
 
 def keys_of(path: Path) -> set[str]:
-    """The canonical keys of a suite that a file spells; none for the expectations beside it."""
+    """Return the canonical keys used by a suite's file; none for the expectations next to it."""
     found = re.findall(r"^(\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {SUITE.older.get(key, key) for key in found} if path.name not in {"expected.yaml", "config.yaml"} else set()
 
@@ -93,10 +93,12 @@ UNUSED = {
     "tests/cases/valid/agentv-provider-of-a-file/.agentv/targets.yaml",
     "tests/cases/valid/unused-suite-target-and-judge/.agentv/targets.yaml",
 }
-"""Files with targets that are wrong, which no case uses, or that a file in `.agentv/providers` makes right."""
+"""Files with invalid targets that no case uses, or that a file in `.agentv/providers` makes valid."""
 
 PROJECTS = [*sorted(ROOT.glob("examples/*")), *sorted(ROOT.glob("tests/cases/valid/*"))]
-PROJECTS = [path for path in PROJECTS if not path.name.startswith("promptfoo")]  # of which promptfoo has the schema
+PROJECTS = [
+    path for path in PROJECTS if not path.name.startswith("promptfoo")
+]  # promptfoo has its own schema for these
 FILES = [
     *(("eval", path) for project in PROJECTS for path in sorted(project.rglob("*.yaml")) if "tests" in keys_of(path)),
     *(
@@ -126,14 +128,14 @@ TOLD = {
     "bad-assertion", "bad-block", "bad-case", "bad-message", "bare-type", "missing-input", "missing-value", "not-yet",
     "torn-conversation", "unknown-assertion", "unknown-key",
 }  # fmt: skip
-"""Codes of mistakes that a schema can see; it sees all of `wrong-for-the-schema`."""
+"""Codes of mistakes that a schema can detect; it detects all of `wrong-for-the-schema`."""
 
 BEYOND = {
     "activation-without-skills", "custom-syntax-error", "custom-unknown-parameter", "nearly-an-assertion--colon",
     "not-yet-provider", "not-yet-settings-of-targets", "options-of-measures", "unknown-key--gateway-fault", "unknown-key-in-targets",
     "unknown-provider--beside-misspelt-keys", "unquoted-colon", "workspace-paths",
 }  # fmt: skip
-"""Folders whose mistake shows beside other files alone, may be a type of the project, or lies in no one key."""
+"""Folders whose mistake depends on other files, could be a project's type, or is in no single key."""
 
 
 def test_what_the_loader_refuses_is_wrong() -> None:
@@ -184,7 +186,7 @@ def test_a_key_that_nobody_describes_fails() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sample(Declared):
-    """Options with one of everything."""
+    """Options with one field of each kind."""
 
     value: Annotated[Text, Nonempty(), Alias(("text", "words")), Doc("what it says")]
     share: Annotated[float | None, Between(0, 1)] = 0.5

@@ -1,4 +1,4 @@
-"""Exams: which files are exams, what is recorded of an attempt, and which models they call (SPEC section 11)."""
+"""Exams: which files are exams, the record of an attempt, and the models that they call (SPEC section 11)."""
 
 import sys
 from collections.abc import Mapping

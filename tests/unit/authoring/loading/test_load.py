@@ -1,4 +1,4 @@
-"""Paths in, suites out (SPEC section 2); every file is checked as what it is."""
+"""Loading suites from paths (SPEC section 2); every file is checked by its kind."""
 
 import os
 from pathlib import Path

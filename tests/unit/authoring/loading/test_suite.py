@@ -1,4 +1,4 @@
-"""One eval file as a Suite, and suites that were made in Python."""
+"""One eval file as a Suite, and suites made in Python."""
 
 import gc
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_cases_at_the_end_of_a_file_are_never_all_in_memory_as_nodes(tmp_path, t
     text = f"target: echo{end}{tests}:   # the cases{end}" + "".join(
         f"{indent}- id: c{n}{end}{indent}  input: x{end}{indent}  assert: [{{contains: x}}]{end}" for n in range(200)
     )
-    gc.freeze()  # what is there already is not looked through
+    gc.freeze()  # existing objects are not scanned
     suite = suite_of(tmp_path, text)
     gc.collect()
     assert len(suite.cases) == 200

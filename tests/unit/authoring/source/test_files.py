@@ -1,4 +1,4 @@
-"""Where files are looked for (SPEC sections 2 and 5)."""
+"""Where files are searched (SPEC sections 2 and 5)."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from agentv.authoring.source.boundary import Boundary
 from agentv.authoring.source.files import DiskReader, Places
 
 UP = ("a/b/c", "a/b", "a")
-"""The directories of a suite in `a/b/c`, up to the root `a`."""
+"""The directories from a suite in `a/b/c` up to the root `a`."""
 
 
 @pytest.fixture

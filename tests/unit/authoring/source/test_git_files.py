@@ -1,4 +1,4 @@
-"""Files on git hosts: which URLs name one, and what is said of those that do not."""
+"""Files on git hosts: valid URLs, and the diagnostics for others."""
 
 import pytest
 from hypothesis import given
@@ -85,7 +85,7 @@ def test_whatever_follows_the_host_is_a_file_inside_or_told(rest):
 
 
 def said(checkout: Checkout | Unavailable, url: str = f"{GITHUB}main/docs/a.md") -> tuple[str | None, list[str]]:
-    """The path that is found, and all diagnostics."""
+    """Return the resolved path and all diagnostics."""
     report = Report()
     found = find_hosted(url, parsed(url), "file", report, lambda _wanted: checkout)
     return found, [f"{one.severity} {one.code}: {one.message}{f' | {one.hint}' if one.hint else ''}" for one in report.diagnostics]  # fmt: skip
@@ -153,7 +153,7 @@ def test_a_branch_that_moved_makes_other_trials(tmp_path):
 
 
 def facts(path, hosts: Hosts) -> tuple[str, dict[str, str]]:
-    """The key of the only trial of a suite, and the digests of what was read."""
+    """Return the key of the only trial of a suite, and the digests of the files read."""
     (suite,), _ = outcome(path, process_env=hosts.env)
     (trial,) = Plan([suite], PlanSettings())
     return trial.key, dict(suite.files)

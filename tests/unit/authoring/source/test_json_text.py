@@ -1,4 +1,4 @@
-"""JSON, and plain data, as nodes with places."""
+"""JSON and plain data as nodes with positions."""
 
 import json
 

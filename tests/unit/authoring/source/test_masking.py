@@ -1,4 +1,4 @@
-"""What must never be written (SPEC section 6)."""
+"""Masking of what must never be written (SPEC section 6)."""
 
 import subprocess
 import sys
@@ -153,7 +153,7 @@ def test_a_private_key_is_one_by_what_it_says_and_not_by_its_name():
     "part", ["a", "-", "a1", "a-", "?", "://", "a ", "a=", "a:", "'", "?a", "&", "a://", "@", "a:a"]
 )
 def test_secrets_are_looked_for_in_a_long_line_in_one_pass(part):
-    """In a process of its own: an expression that goes back over what it has read takes minutes for such a line."""
+    """Runs in its own process, because a backtracking expression would take minutes for such a line."""
     looks = "import sys; from agentv.authoring.source.masking import secrets_in, secrets_in_line; line = sys.argv[1] * 300_000; "
     asks = "secrets_in_line(line); list(secrets_in({'body': line, 'url': 'h://' + line}))"
     subprocess.run([sys.executable, "-c", looks + asks, part], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The known name that was most likely meant."""
+"""The known name nearest to a misspelled one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Plain data out of what a program made."""
+"""Conversion of a program's values to plain data."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the loader has found wrong so far."""
+"""The loader's collected diagnostics."""
 
 from agentv.authoring.source.report import Report
 from agentv.model.values.values import Span

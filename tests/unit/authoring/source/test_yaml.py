@@ -1,4 +1,4 @@
-"""YAML 1.2 core into nodes with places."""
+"""YAML 1.2 core as nodes with positions."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from agentv.authoring.source.yaml import BREAKS, read_yaml
 from doubles.loading import parsed
 
 NUMBER = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+|0x[\da-fA-F]+")
-"""Texts that YAML 1.2 reads as numbers. PyYAML writes YAML 1.1, and leaves some of them without quotes."""
+"""Texts that YAML 1.2 reads as numbers. PyYAML writes YAML 1.1, and does not quote some of them."""
 
 TEXT = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters=[*BREAKS, "\ufeff"]), max_size=30
@@ -47,7 +47,7 @@ def test_any_punctuation_is_nodes_or_is_told_what_is_wrong(text):
     report = Report()
     node = read_yaml("file.yaml", text.encode(), report).value
     if node is None and not report.failed:
-        # no document is no mistake of YAML: whoever reads the file says that it is empty
+        # an empty document is valid YAML: the file's reader reports it
         assert yaml.safe_load(text) is None
 
 
@@ -139,7 +139,7 @@ def test_aliases_do_not_add_up_beyond_the_depth():
 
 
 def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
-    """The items that are streamed, the head that is known before them, and the diagnostics."""
+    """Return the streamed items, the head read before them, and the diagnostics."""
     items: list[object] = []
     heads: list[MapNode] = []
 
@@ -153,7 +153,7 @@ def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
 
 
 MANY = 2_000
-"""As many nodes as a case may have in the next test, so that its texts are short."""
+"""Maximum number of nodes per case in the next test, low to keep its texts short."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The targets that a directory can name, what its files say together, and whose word counts (SPEC sections 2, 3, 12)."""
+"""The targets visible in a directory, how its files combine, and which one has precedence (SPEC sections 2, 3, 12)."""
 
 from contextlib import chdir
 
@@ -65,7 +65,7 @@ def test_an_absolute_path_is_one_of_the_system_on_the_command_line_alone(tmp_pat
 
 
 def project(folder, files, directory=""):
-    """The targets and the configuration that a directory sees, and all that was found wrong with the files."""
+    """Return the targets and configuration visible in a directory, and all diagnostics."""
     reading = reading_of(repository(folder, files))
     found, config = open_project(str(folder / directory) if directory else str(folder), registry(), reading)
     return found, config, reading

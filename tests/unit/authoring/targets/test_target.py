@@ -1,4 +1,4 @@
-"""One target out of its mapping (SPEC section 12)."""
+"""One target from its mapping (SPEC section 12)."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def read_node(node, reading):
 
 
 def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
-    """The target that a text is, and its diagnostics: code and column."""
+    """Return the target in a text, and the codes and columns of its diagnostics."""
     reading = reading_of(repository(folder, files or {}), **more)
     found = read_node(parsed(text, str(folder / "suite.eval.yaml")), reading)
     return found, [(one.code, one.span.column) for one in reading.report.diagnostics]

@@ -1,4 +1,4 @@
-"""Keys out of the environment, and what is said where they are missing (SPEC section 6)."""
+"""Keys from the environment, and the diagnostics when they are missing (SPEC section 6)."""
 
 import pytest
 
@@ -12,7 +12,7 @@ PLAIN = "{name: a, provider: 'keyed:m'}"
 
 
 def target(folder, text=PLAIN, env=None):
-    """The target that a text is, and the secrets of its suite."""
+    """Return the target in a text, and the secrets of its suite."""
     reading = reading_of(repository(folder, {}), env=env or {}, renders=True)
     found = read_target(parsed(text, str(folder / "suite.eval.yaml")), keyed_registries().providers, reading)
     assert {one.code for one in reading.report.diagnostics} <= {"secret-in-file"}
@@ -68,7 +68,7 @@ def test_the_password_in_a_url_is_a_secret(tmp_path):
 
 
 def told(folder, suite, files=None, **request):
-    """The code, severity, line and text of every diagnostic."""
+    """Return the code, severity, line and text of every diagnostic."""
     path = repository(folder, {"suite.eval.yaml": suite, **(files or {})}) / "suite.eval.yaml"
     try:
         found = load(LoadRequest((str(path),), **request), keyed_registries()).diagnostics

@@ -1,4 +1,4 @@
-"""What one call takes of time, permits and budget over all its attempts, and when another follows."""
+"""Time, permits and budget that one call uses over all attempts, and when it is retried."""
 
 import asyncio
 import gc
@@ -28,7 +28,8 @@ BUSY = CallFailure("http-status", "HTTP 429", retryable=True, status=429, retry_
 
 @dataclass
 class Turns:
-    """A reservation that the attempts of these numbers wait for, each so many seconds; it writes down what it gets."""
+    """A reservation that makes the attempts with these numbers wait, each for its number of seconds, and records its
+    calls."""
 
     waits_s: dict[int, float] = field(default_factory=dict)
     refused: Failure | None = None
@@ -53,7 +54,7 @@ class Turns:
 
 @dataclass
 class Called:
-    """A target that gives these outcomes, the last one for ever, and notes when it was called and what it was allowed."""
+    """A target that gives these outcomes, repeating the last, and records its call times and timeouts."""
 
     given: Sequence[Any] = (FINE,)
     takes_s: float = 1.0

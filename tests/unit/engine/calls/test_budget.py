@@ -19,7 +19,7 @@ from doubles.virtual_time import run_at_once
 
 @dataclass(frozen=True)
 class Priced:
-    """Settings of a target whose calls cost so much at most."""
+    """Settings of a target with a maximum cost per call."""
 
     usd: float | None = 0.1
     place: str | None = None
@@ -79,7 +79,7 @@ async def said(target: Any, case: str = "case") -> Any:
 
 
 def bought(shop: Shop, budget: Budget, *, calls: int, **given: Any) -> tuple[list[Any], BudgetLimiter]:
-    """What so many calls at once come to."""
+    """Return the outcomes of this many concurrent calls, and the limiter."""
 
     async def main() -> list[Any]:
         target = CallThrottle(50, lambda: 1.0, budget_limiter).wrap(spec(**given), shop)
@@ -98,7 +98,9 @@ def test_calls_wait_for_what_others_did_not_need_and_no_more_is_spent_than_there
     shop = Shop([0.04])
     found, budget_limiter = bought(shop, Budget(usd=0.3), calls=20, settings=Priced(0.1, place))
     assert shop.most == 3
-    assert codes(found) == ["yes"] * 6 + ["budget-spent"] * 14  # the seventh might have cost more than the 6 cents left
+    assert (
+        codes(found) == ["yes"] * 6 + ["budget-spent"] * 14
+    )  # the seventh might have cost more than the remaining 6 cents
     assert budget_limiter.budget.spent.usd == pytest.approx(0.24)
     assert budget_limiter.use().used_up
     assert budget_limiter.budget.held.usd == 0
@@ -112,7 +114,7 @@ def test_what_is_under_way_never_overshoots_whatever_it_costs():
         found, budget_limiter = bought(Shop(costs, takes_s=dice.uniform(0.1, 1)), budget, calls=60)
         assert budget_limiter.budget.spent.usd <= (budget.usd or 0) + 1e-9
         left = (budget.usd or 0) - budget_limiter.budget.spent.usd
-        assert left < 0.1 or codes(found) == ["yes"] * 60  # and what is left would not have done for another call
+        assert left < 0.1 or codes(found) == ["yes"] * 60  # and what is left would not pay for another call
 
 
 def test_a_server_that_is_taken_to_be_free_and_reports_a_cost_does_not_overshoot():

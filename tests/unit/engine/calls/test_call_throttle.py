@@ -32,7 +32,7 @@ def request(timeout_s: float = 300.0, prompt: str = "hi") -> TargetRequest:
 
 
 def asked(server: Any, *, timeout_s: float = 300.0, calls: int = 1, **given: Any) -> Any:
-    """What a call comes to, with no jitter: every wait is as long as it may be."""
+    """Return the outcome of a call without jitter, so that every wait has its maximum length."""
 
     async def main() -> Any:
         target = CallThrottle(50, lambda: 1.0).wrap(spec(**given), server)
@@ -150,11 +150,11 @@ def test_an_interrupt_ends_every_wait(given):
     assert took == pytest.approx(0.1)
 
 
-# -- what an asker allows ---------------------------------------------------------------------------------------------
+# -- limits set by callers -------------------------------------------------------------------------------------------
 
 
 def judged(server: Server, limit_s: float, *, timeout_s: float = 120.0, inner_s: float | None = None) -> Any:
-    """What an assertion with a time limit gets of its judge, and what it notes."""
+    """Return what an assertion with a time limit gets from its judge, and what it records."""
     limit = Deadline(limit_s)
 
     async def main() -> Any:
@@ -202,7 +202,7 @@ def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
         late = asyncio.ensure_future(asyncio.sleep(30.0))
         joined = asyncio.gather(*found)
         await late
-        third = await in_time(second(0.0), Deadline(20.0), **told)  # it comes while the call is held
+        third = await in_time(second(0.0), Deadline(20.0), **told)  # it starts while the call is paused
         return [*await joined, third]
 
     assert [one.output for one in run_at_once(main())] == ["fine"] * 3
@@ -212,7 +212,7 @@ def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
 
 
 def nothing(_call: object, _outcome: object) -> None:
-    """Nothing to give back."""
+    pass
 
 
 def waiting(queue: AdmissionQueue[Any, Any], calls: Sequence[tuple[str, int]]) -> list[asyncio.Future[Any]]:
@@ -220,7 +220,7 @@ def waiting(queue: AdmissionQueue[Any, Any], calls: Sequence[tuple[str, int]]) -
 
 
 def admitted(open_to: set[str], *, in_order: bool) -> list[str]:
-    """Who is let in, of three calls of which the first came last and has the best rank, and in which order."""
+    """Return the admitted calls in order, of three of which the first came last and has the best rank."""
     order: list[str] = []
 
     def decide(call: str) -> str | Wait:
@@ -288,7 +288,7 @@ def test_it_falls_from_what_was_under_way_and_never_below_one():
         for permit in started(pace, 1):
             pace.limit(permit, 0.0, None)
     assert pace.width == 1
-    assert pace.wait_s(0.0) is None  # five of the first are still there
+    assert pace.wait_s(0.0) is None  # five calls of the first second still count
 
 
 def test_a_round_of_answers_makes_room_for_one_more():

@@ -14,7 +14,7 @@ def embedded(remembering, *texts):
 
 
 class Gated(CountingEmbedder):
-    """Answers when it is let."""
+    """Answers when released."""
 
     def __init__(self, reply=None):
         super().__init__(reply)

@@ -1,4 +1,4 @@
-"""Answers that are kept: what tells calls apart, and what comes back to a call that was made before."""
+"""Stored answers: what distinguishes calls, and what a repeated call gets."""
 
 import asyncio
 
@@ -136,7 +136,7 @@ def test_a_failure_is_not_kept():
 
 
 class FarStore(MemoryStore):
-    """A store that has to be waited for, as one on another machine."""
+    """A store with delays, like one on another machine."""
 
     async def stored_answer(self, call):
         return super().stored_answer(call)
@@ -182,7 +182,7 @@ def test_closing_a_recorded_target_closes_what_it_calls():
 
 
 def judged(store, reply, output="It is 42."):
-    """The grade of an answer, and how often the judge was asked."""
+    """Return the grade of an answer, and the number of judge calls."""
     judge = Replying(reply)
     services = JudgeServices(TargetJudge(RecordedTarget(judge, SPEC, store), "judge"))
     return asyncio.run(LlmRubric("is right").grade(answered(output, _services=services))), len(judge.requests)

@@ -1,4 +1,4 @@
-"""Targets and judges that refuse everything: one error, and nothing more is spent."""
+"""Targets and judges that refuse everything: one error, and no further calls."""
 
 import asyncio
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Clock(FixedClock):
 
 @dataclass(frozen=True)
 class Judged:
-    """An assertion that asks a judge."""
+    """An assertion that calls a judge."""
 
     judge: str | None = None
     needs_judge: bool = True
@@ -52,7 +52,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Nested:
-    """A set around an assertion that asks a judge."""
+    """A set around an assertion that calls a judge."""
 
     assert_: tuple[AssertionEntry, ...]
 
@@ -65,7 +65,7 @@ class Nested:
 
 @dataclass
 class Asked:
-    """A judge that hands on what its target says."""
+    """A judge that returns its target's response."""
 
     target: Any
 
@@ -74,7 +74,7 @@ class Asked:
 
 
 def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_after: int | None = None, **given: Any):
-    """The statuses by case and target, and all events."""
+    """Return the statuses by case and target, and all events."""
 
     async def main() -> list[Any]:
         throttle, connected = CallThrottle(workers, lambda: 1.0), {}
@@ -150,7 +150,7 @@ def test_a_stopped_judge_spares_the_target_of_all_that_need_it(check):
     assert statuses(results) == ["errored", "skipped", "passed"]
     assert servers["t"].asked == ["first", "third"]
     assert results["t", "second"].error.message == "'j' is stopped: HTTP 401 Unauthorized"
-    assert results["t", "first"].error.stops  # so that a resume asks again
+    assert results["t", "first"].error.stops  # so that resuming calls again
 
 
 def test_a_case_that_names_its_own_judge_is_spared_by_that_judge_and_not_by_the_suites():

@@ -1,4 +1,4 @@
-"""What agents do while they work, as a run reports it, and the interruption that reaches them."""
+"""Reporting of the current actions of agents in a run, and interrupting them."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ ONE = trial("one", target="agent", variant=Variant("bare"))
 
 
 def watched(agents):
-    """How often there was news, so far."""
+    """Return the number of updates so far."""
     calls = []
     agents.on_news = lambda: calls.append(1)
     return calls

@@ -42,7 +42,7 @@ def test_a_call_that_is_cancelled_while_it_waits_or_as_it_is_let_in_gives_its_pl
             waiting[0].cancel()
             await turns()
         gate.leave(permit, TargetResponse("fine"))
-        waiting[0].cancel()  # where it was let in, it has not noticed
+        waiting[0].cancel()  # admitted, but not yet notified
         return await waiting[1], gate.pace.running
 
     permit, running = run_at_once(main())
@@ -62,7 +62,7 @@ def test_an_answer_corrects_what_was_taken_for_its_tokens():
 
 
 def starts(meter: RateLimiter, number: int, tokens: float = 0.0) -> list[float]:
-    """When so many calls start that would all like to start at once."""
+    """Return the start times of this many calls that are all ready at once."""
     now, found = 0.0, []
     for _ in range(number):
         now += meter.wait_s(now, tokens)
@@ -79,7 +79,7 @@ def test_requests_are_spread_over_the_minute_after_a_small_burst():
 
 
 def answered(rate: LearnedRate, *, per_s: float, seconds: float, start: float = 100.0) -> float:
-    """Answers that come in evenly; when the last one does."""
+    """Record evenly spaced answers; return the time of the last one."""
     number = int(per_s * seconds)
     for place in range(number + 1):
         rate.answer(start + place / per_s)
@@ -102,7 +102,7 @@ def test_without_answers_meanwhile_it_falls_further():
 
 
 def test_a_server_of_ten_calls_a_second_is_asked_about_so_much():
-    """A bucket of one: 300 seconds of asking as soon as the pace lets in, each answered at once."""
+    """Bucket of one: 300 seconds of calls as soon as the pace allows, each answered at once."""
     pace, now, level, at = AdaptiveConcurrency(50), 0.0, 1.0, 0.0
     answered_, refused = 0, 0
     while now < 300:

@@ -1,4 +1,4 @@
-"""A line that resembles an earlier one gives the case, and the mistakes, that it gives when it is read in full."""
+"""A line that resembles an earlier one gives the same case and diagnostics as if it were parsed in full."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ALL = {**KNOWN, **READ_IN_FULL}
 
 
 def read(folder, text: str, header: str = ""):
-    """The cases of a file, all that was found, and how many lines were read in full."""
+    """Return the cases of a file, all diagnostics, and the number of lines parsed in full."""
     files = {"cases.jsonl": text.encode(errors="surrogatepass"), "cases.yaml": f"target: echo\n{header}"}
     files["expected.txt"] = "1\n"
     files["prompt.txt"] = "Answer in {{ language }}."
@@ -86,7 +86,7 @@ def read(folder, text: str, header: str = ""):
 
 @pytest.fixture
 def full(monkeypatch) -> list[int]:
-    """The numbers of the lines that were read in full."""
+    """Record the numbers of the lines parsed in full."""
     numbers: list[int] = []
     node = JsonLines.node
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files of cases: types, and files that are not what they say."""
+"""Parquet and Arrow files of cases: types, and files with wrong content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(table: pa.Table, path) -> None:
 
 
 def loaded(folder, table: pa.Table | bytes, suffix: str = ".parquet", suite: str = SUITE):
-    """The cases of a table, and what was found."""
+    """Return the cases of a table and the diagnostics."""
     repository(folder, {"suite.eval.yaml": suite.replace(".SUFFIX", suffix)})
     if isinstance(table, bytes):
         (folder / f"cases{suffix}").write_bytes(table)
@@ -141,7 +141,7 @@ def test_markup_and_placeholders_in_data_stay_data(tmp_path):
 
 
 def test_a_damaged_file_is_an_error_and_never_a_crash(tmp_path):
-    """Every byte of the footer, and some of the data, is another one."""
+    """Change every byte of the footer, and some of the data."""
     small = pa.table({"q": ["lamp", "chair"], "n": [1, 2], "l": [["a"], ["b"]]})
     for suffix in (".parquet", ".feather", ".arrow"):
         write(small, tmp_path / f"good{suffix}")

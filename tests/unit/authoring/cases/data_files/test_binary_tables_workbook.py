@@ -1,4 +1,4 @@
-"""Excel workbooks of cases: what cells say, and files that are hostile."""
+"""Excel workbooks of cases: cell values, and hostile files."""
 
 import datetime as dt
 import re
@@ -13,7 +13,7 @@ SUITE = "target: echo\ninput: 'ask {{ q }}'\nassert: [contains: a]\ntests: REFER
 
 
 def workbook(folder, rows, title: str = "Cases", **others):
-    """A workbook with one sheet of rows, and further ones with a header."""
+    """Write a workbook with one sheet of rows, and further sheets with only a header."""
     folder.mkdir(parents=True, exist_ok=True)
     book = openpyxl.Workbook()
     sheet = book.active
@@ -35,7 +35,7 @@ def loaded(folder, reference: str = "cases.xlsx"):
 
 
 def rewritten(folder, part: str, pattern: str, replacement: str) -> None:
-    """The workbook with a part of its XML changed."""
+    """Rewrite a part of the workbook's XML."""
     path = folder / "cases.xlsx"
     with zipfile.ZipFile(path) as old:
         parts = {name: old.read(name) for name in old.namelist()}

@@ -1,4 +1,4 @@
-"""CSV files of cases: streamed, checked once and read again. What columns mean is in `tests/cases`."""
+"""CSV files of cases: streamed, checked once and read again. The meanings of columns are tested in `tests/cases`."""
 
 import pytest
 

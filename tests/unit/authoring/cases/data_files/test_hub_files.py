@@ -1,4 +1,4 @@
-"""Datasets of Hugging Face, out of a cache and without a network."""
+"""Hugging Face datasets from a cache, without a network."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ SUITE = "target: echo\ninput: 'ask {{ q }}'\nassert: [contains: a]\ntests: REFER
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch) -> Path:
-    """The directory of acme/qa in a cache of the Hub; there is no network."""
+    """Return the directory of acme/qa in a Hub cache, and block the network."""
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -27,7 +27,7 @@ def cache(tmp_path, monkeypatch) -> Path:
 
 
 def hold(cache: Path, files: dict[str, list[str] | str], commit: str = COMMIT, ref: str = "main") -> None:
-    """Put files of a commit into the cache: texts, or the questions of a Parquet file."""
+    """Put a commit's files into the cache: texts, or the questions of a Parquet file."""
     (cache / "refs").mkdir(parents=True, exist_ok=True)
     (cache / "refs" / ref).write_text(commit, encoding="utf-8")
     for name, content in files.items():

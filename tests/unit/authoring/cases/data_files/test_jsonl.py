@@ -1,4 +1,4 @@
-"""JSON Lines: checked in one pass, read again when they run."""
+"""JSON Lines: checked in one pass, read again in the run."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_no_more_warnings_are_told_than_anybody_reads(tmp_path):
 def test_no_more_duplicates_are_told_than_anybody_reads(tmp_path):
     _, told = suite(tmp_path, "".join(line(number % 300) for number in range(600)))
     assert [code for code, _, _ in told] == ["duplicate-id"] * (SHOWN + 1)
-    assert told[0][1] == 1  # how many there are
+    assert told[0][1] == 1  # the total count
     assert [at for _, at, _ in told[1:]] == list(range(301, 301 + SHOWN))
 
 
@@ -72,7 +72,7 @@ def test_json_that_is_too_deep_is_refused(text, deep):
 
 
 def data_suite(folder: Path, rows: str):
-    """The outcome of a suite that pulls in these rows."""
+    """Return the outcome of a suite that includes these rows."""
     files = {"a.eval.yaml": "target: echo\ntests: rows.jsonl\n", "rows.jsonl": rows}
     suites, found = outcome(repository(folder, files) / "a.eval.yaml")
     return (suites[0] if suites else None), found
@@ -97,7 +97,7 @@ def test_an_unknown_key_of_data_is_part_of_what_the_case_is(tmp_path):
 
 
 def session(test_id: str, *said: str, **more) -> str:
-    """A row of `agentv import`: a conversation in which the user begins."""
+    """Return a row of `agentv import`: a conversation that the user starts."""
     steps = [
         {"type": "message", "role": ("user", "assistant")[place % 2], "text": text} for place, text in enumerate(said)
     ]

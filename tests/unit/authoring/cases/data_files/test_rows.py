@@ -1,4 +1,4 @@
-"""Which unknown keys of data may mean a known one."""
+"""Suggestions for unknown keys in data."""
 
 import pytest
 
