@@ -158,6 +158,8 @@ def said(value, status=0, stderr=b""):
         ({"score": 0.9, "pass": False}, 0.9, False, 0.0),
         ({"verdict": "pass"}, 1.0, True, 1.0),
         ({"score": 7}, 1.0, True, 1.0),
+        ({"score": 0.6, "pass": None}, 0.6, False, 0.6),
+        ({"score": 0.6, "verdict": None}, 0.6, False, 0.6),
     ],
 )
 def test_the_command_says_a_score_or_a_verdict(value, score, passed, counted):

@@ -117,7 +117,9 @@ class JudgeAccessServer:
 
     async def invoke(self, request: Request) -> object:
         """Answer one question."""
-        return await self._ask(_prompt(await _body_of(request)))
+        prompt = _prompt(await _body_of(request))
+        self._reserve(1)
+        return await self._ask(prompt)
 
     async def invoke_batch(self, request: Request) -> object:
         """Answer several questions in order, or none of them if they exceed the limit."""
@@ -125,7 +127,7 @@ class JudgeAccessServer:
         if not isinstance(rows, list):
             raise _ProxyRefusedError(400, "Missing required field: requests (array)")
         prompts = [_prompt(row) for row in rows]
-        self._check_limit(len(prompts))
+        self._reserve(len(prompts))
         return {"responses": [await self._ask(prompt) for prompt in prompts]}
 
     async def info(self, request: Request) -> object:
@@ -139,8 +141,6 @@ class JudgeAccessServer:
         }
 
     async def _ask(self, prompt: str) -> object:
-        self._check_limit(1)
-        self.calls += 1
         answer = await self.judge.ask(prompt)
         if isinstance(answer, Failure):
             raise _ProxyRefusedError(502, answer.message)
@@ -153,9 +153,10 @@ class JudgeAccessServer:
         if answer.token_usage is not None:
             self.token_usage = answer.token_usage + (self.token_usage or TokenUsage())
 
-    def _check_limit(self, more: int) -> None:
+    def _reserve(self, more: int) -> None:
         if self.calls + more > self.max_calls:
             raise _ProxyRefusedError(429, f"Max calls exceeded (limit: {self.max_calls})")
+        self.calls += more
 
 
 async def _body_of(request: Request) -> dict[str, object]:

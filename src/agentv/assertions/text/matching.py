@@ -125,12 +125,15 @@ class ContainsAll(_SomeTexts, frozen=True):
         if self.folds:
             output, suffix, values = output.casefold(), " in any case", tuple(map(str.casefold, values))
             shown = _quotable(shown, output)
-        pairs = zip(self.value, values, strict=True)
-        checks = tuple(
-            _search_check(f"contains {quoted(one)}{suffix}", shown, output.find(value), value) for one, value in pairs
-        )
-        passed = all(check.passed for check in checks)
-        return Grade(1.0 if passed else 0.0, passed, checks)
+        checks, missing = [], 0
+        for one, value in zip(self.value, values, strict=True):
+            at, text = output.find(value), f"contains {quoted(one)}{suffix}"
+            missing += at < 0
+            compared = at >= 0 or missing <= _LOOKALIKES
+            checks.append(
+                _search_check(text, shown, at, value) if compared else Check(text, False, excerpt(shown, LIMIT))
+            )
+        return Grade(0.0 if missing else 1.0, not missing, tuple(checks))
 
 
 class IContainsAll(ContainsAll, frozen=True):

@@ -85,15 +85,16 @@ def aggregator_grade(ended: Finished, threshold: float) -> Grade:
         found, problem = _find_object(ended.stdout.decode(errors="replace").strip())
     except _UnclearError:
         found, problem = None, None
-    if ended.status != 0 or problem is not None or found is None or "verdict" not in found:
+    if ended.status != 0 or problem is not None or found is None or found.get("verdict") is None:
         grade = script_grade(ended)
     else:
         grade = grade_of(_with_pass(found), "aggregator")
     if grade.error is not None:
         return grade
-    if found is None or not found.keys() & {"score", "pass", "passed", "verdict"}:
+    given = {key for key in ("score", "pass", "passed", "verdict") if found is not None and found.get(key) is not None}
+    if not given:
         return Grade.errored(BAD_RESULT, "the aggregator printed no JSON object with a 'score'")
-    if found.keys() & {"pass", "passed", "verdict"}:
+    if given != {"score"}:
         return grade
     return replace(grade, passed=reaches(grade.score, threshold))
 

@@ -113,7 +113,7 @@ def _conditions(node: Node | None) -> list[str] | None:
     if not isinstance(given, dict) or given.keys() - {"must", "must_not"}:
         return None
     must, must_not = given.get("must", []), given.get("must_not", [])
-    if not isinstance(must, list) or not isinstance(must_not, list):
+    if not all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in (must, must_not)):
         return None
     return [*must, *(f"It is not so that: {one}" for one in must_not)]
 

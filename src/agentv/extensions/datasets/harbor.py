@@ -233,6 +233,9 @@ def _apply_instruction(line: list[str], found: _Environment, context: Path) -> N
             found.needs_container = found.needs_container or " ".join(line)
             return
         below = str(place.relative_to(found.workdir))
+        if below in found.files and any((context / one).is_dir() for one in sources):  # their files would be merged
+            found.needs_container = found.needs_container or " ".join(line)
+            return
         for one in sources:
             is_file = (context / one).is_file()
             directory = target.endswith(("/", ".")) or len(sources) > 1 or str(place) == found.workdir

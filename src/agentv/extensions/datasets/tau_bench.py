@@ -119,8 +119,10 @@ def read_task(record: MapNode, findings: Findings, server: str) -> DatasetSample
     basis = wanted.get("reward_basis") or ("DB", "COMMUNICATE")
     state = items.pop("initial_state", None)
     problems = [("bad-value", one) for one in _malformed(actions, outputs, wanted, basis, user)]
+    begin: Mapping[str, Any] = plain(state) if isinstance(state, MapNode) else {}
+    if not isinstance(begin.get("message_history") or [], list):
+        problems.append(("bad-value", "'message_history' of a task must be a list"))
     if not problems:
-        begin = plain(state) if isinstance(state, MapNode) else {}
         problems = [("no-equivalent", one) for one in _without_equivalent(actions, basis, begin)]
     for code, problem in problems:
         findings.error(code, record, problem)
@@ -176,6 +178,8 @@ def _malformed(
             yield "an action of a task must be a mapping with 'name'"
         elif not isinstance(_arguments(one), Mapping):
             yield f"the arguments of the action '{one['name']}' must be a mapping"
+        elif not isinstance(one.get("compare_args") or [], list):
+            yield f"'compare_args' of the action '{one['name']}' must be a list"
     for one in basis if isinstance(basis, list) else ():
         if one not in _BASES:
             yield f"'reward_basis' of a task must be of {', '.join(_BASES)}, found {one!r}"

@@ -151,6 +151,12 @@ def test_more_texts_than_can_be_looked_for_are_an_errored_grade(kind):
     assert graded(kind(values), "x" * 3_000).error is None
 
 
+@pytest.mark.parametrize("kind", [ContainsAll, IContainsAll])
+def test_only_the_first_missing_texts_are_compared_with_similar_characters(kind):
+    checks = graded(kind(tuple(f"{number}z" for number in range(25))), "0\u200bz 24\u200bz").checks
+    assert [check.evidence.startswith("only invisible") for check in (checks[0], checks[24])] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("assertion", "output", "found"),
     [

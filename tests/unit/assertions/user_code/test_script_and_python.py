@@ -4,7 +4,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from aiohttp import ClientSession
 
+from agentv.assertions.judged.judge_proxy import judge_proxy
 from agentv.assertions.user_code.script_and_python import JavaScriptCode, JudgeAccess, PythonCode, Script
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
@@ -199,6 +201,14 @@ def test_a_batch_is_answered_whole_or_not_at_all(tmp_path):
     assert (refused[0], answered[0]) == (429, 200)
     assert [row["rawText"] for row in answered[1]["responses"]] == ["42", "42"]
     assert judge.prompts == ["q", "q"]
+
+
+async def test_batches_at_once_are_counted_before_the_first_call(tmp_path):
+    async with judge_proxy(Asked("42", []), 4) as access, ClientSession() as client:
+        url, body = f"{access.env['AGENTV_TARGET_PROXY_URL']}/invokeBatch", {"requests": [{"question": "q"}] * 3}
+        headers = {"Authorization": f"Bearer {access.token}"}
+        replies = await asyncio.gather(*(client.post(url, json=body, headers=headers) for _ in range(2)))
+    assert sorted(reply.status for reply in replies) == [200, 429]
 
 
 def test_a_judge_that_fails_is_told_to_the_script(tmp_path):

@@ -355,6 +355,8 @@ def test_a_task_whose_calls_have_no_tool_is_named(project: Path, to: Any) -> Non
         ({"evaluation_criteria": {"actions": "refund"}}, "bad-value: 'actions' of a task must be a list"),
         ({"evaluation_criteria": {"actions": [{"arguments": {}}]}}, "bad-value: an action of a task must be a mapping with 'name'"),
         ({"evaluation_criteria": {"actions": [{"name": "x", "arguments": "y"}]}}, "bad-value: the arguments of the action 'x'"),
+        ({"evaluation_criteria": {"actions": [{"name": "x", "compare_args": 5}]}}, "bad-value: 'compare_args' of the action 'x' must be a list"),
+        ({"initial_state": {"message_history": 5}}, "bad-value: 'message_history' of a task must be a list"),
         ({"evaluation_criteria": {"reward_basis": ["VIBES"]}}, "bad-value: 'reward_basis' of a task must be of DB"),
     ],
 )  # fmt: skip

@@ -97,6 +97,7 @@ def test_a_task_is_a_case(project: Path) -> None:
         "FROM debian:12\nWORKDIR /app\nRUN apt-get install -y jq\n",
         "FROM debian:12\nWORKDIR /usr/src/app\n",
         "FROM debian:12\nWORKDIR /app\nCOPY greeting.txt /etc/greeting\n",
+        "FROM debian:12\nWORKDIR /app\nCOPY src ./\nCOPY tests ./\n",
         "FROM node AS a\nFROM debian:12\nWORKDIR /app\nCOPY --from=a /x /app/x\n",
     ],
 )

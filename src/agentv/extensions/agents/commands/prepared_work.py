@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,7 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
         (directory / WORKSPACE).mkdir()
         failure = asyncio.run(_write_workspace(trial, trial.case.workspace, str(directory / WORKSPACE)))
         if failure is not None:
+            shutil.rmtree(directory / WORKSPACE, ignore_errors=True)  # so that the command can be repeated
             raise PreparationError(f"{failure.message} [{failure.code}]")
     prompt = "\n\n".join(message.text for message in trial.case.input)
     (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")

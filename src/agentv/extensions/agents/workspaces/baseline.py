@@ -179,9 +179,9 @@ class Baselines:
         return WorkspaceChanges(files, f"{kept}\n… {len(text) - len(kept):,} more characters are not shown\n", cut=True)
 
     async def text(self, commit: str, path: bytes) -> str:
-        """Return the text of a file in a commit, or an empty string if it is missing."""
+        """Return the text of a file in a commit, or "" if it is missing. Bytes that are not UTF-8 become surrogates."""
         blob = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
-        return "" if isinstance(blob, Failure) else blob.stdout.decode(errors="replace")
+        return "" if isinstance(blob, Failure) else blob.stdout.decode(errors="surrogateescape")
 
     async def _git(self, *arguments: str, stdin: bytes = b"") -> Finished | Failure:
         flags = [word for setting in _CONFIG for word in ("-c", setting)]
@@ -212,14 +212,17 @@ def _environment() -> dict[str, str]:
 def _stream(
     directory: str, changed: Mapping[bytes, FileState], gone: Iterable[bytes], commit: bytes, base: bytes
 ) -> bytes:
-    """Return a commit with these files as input of `git fast-import`. Text beyond `SHOWN_LIMIT` is left out."""
+    """Return a commit with these files as input of `git fast-import`. Text beyond `SHOWN_LIMIT` is left out.
+
+    The largest files are left out first, since tests and their configuration, which are restored from here, are small.
+    """
     lines = bytearray(b"commit %b\n%b" % (commit, _HEAD))
     if base:
         lines += b"from %b^0\n" % base
     for path in gone:
         lines += b"D %b\n" % _quoted(path)
     shown = 0
-    for path, state in changed.items():
+    for path, state in sorted(changed.items(), key=lambda item: item[1].size):
         text = _stored(directory, path, state, shown)
         shown += 0 if state.binary else state.size
         lines += b"M %b inline %b\ndata %d\n%b\n" % (state.mode.encode(), _quoted(path), len(text), text)

@@ -137,7 +137,7 @@ class LocalWorkspace:
             if is_mixed_config(path):
                 earlier = await self._baseline_text(path)
                 text = (await asyncio.to_thread(self.read, os.fsdecode(path)) if path in now else None) or b""
-                if parts_about_tests(path, earlier) == parts_about_tests(path, text.decode(errors="replace")):
+                if parts_about_tests(path, earlier) == parts_about_tests(path, text.decode(errors="surrogateescape")):
                     continue
             found.append(path)
         return tuple(found)
@@ -166,12 +166,12 @@ class LocalWorkspace:
         state, place = self.baseline.get(path), Path(self.path, name)
         mode = REGULAR if state is None else state.mode
         if is_mixed_config(path) and place.is_file() and not place.is_symlink():
-            text = content(self.path, path).decode(errors="replace")
-            write_file(self.path, name, with_parts_about_tests(path, text, earlier).encode(), mode)
+            text = with_parts_about_tests(path, content(self.path, path).decode(errors="surrogateescape"), earlier)
+            write_file(self.path, name, text.encode(errors="surrogateescape"), mode)
         elif state is None:
             remove_file(self.path, name)
         else:
-            write_file(self.path, name, earlier.encode(), mode)
+            write_file(self.path, name, earlier.encode(errors="surrogateescape"), mode)
 
     async def run_failing_tests(
         self, command: WorkspaceCommand, reports: Sequence[str]

@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from agentv.cli.main import cli
 from agentv.errors import UsageError
+from agentv.extensions.agents.commands.prepared_work import PreparationError
 from doubles.loading import repository
 
 SUITE = """\
@@ -52,6 +53,18 @@ def test_a_prepared_case_holds_the_prompt_and_the_workspace_alone(project):
     files = sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
     assert files == ["manifest.json", "prompt.md", "workspace/app.py", "workspace/kept.txt"]
     assert (work / "prompt.md").read_text() == "Make total() add.\n"
+
+
+def test_what_could_not_be_prepared_can_be_prepared_again(project):
+    path = project / "fix.eval.yaml"
+    broken = path.read_text().replace(
+        "workspace:", "workspace: {template: ./template, setup: [test -e ../ready]}\nx-old:", 1
+    )
+    path.write_text(broken)
+    with pytest.raises(PreparationError, match="setup-failed"):
+        run("prepare", "fix.eval.yaml", "--test-id", "total", "--out", "work")
+    path.write_text(broken.replace("test -e ../ready", "'true'"))
+    prepared(project)
 
 
 def test_work_is_graded_against_a_new_workspace(project):

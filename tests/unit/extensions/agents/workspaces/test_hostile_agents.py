@@ -341,6 +341,26 @@ def test_what_configures_hidden_tests_is_named(plain: Place, script: str, expect
     assert trial.changes.test_config == expected
 
 
+def test_what_configures_tests_is_restored_byte_by_byte_in_a_large_workspace(plain: Place) -> None:
+    plain.file("hidden/test_it.py", "")
+    earlier = "# caf\u00e9\nx = 1\n".encode("latin-1")
+    Path(plain.file("template/zz/conftest.py", "")).write_bytes(earlier)
+    for number in range(30):
+        plain.file(f"template/{number}.txt", "many words\n" * 90_000)
+
+    async def work(workspaces: LocalWorkspaces) -> bytes:
+        hidden = (CopiedFiles(str(plain.root / "hidden"), "zz"),)
+        workspace = await workspaces.open(plain.spec(hidden=hidden), None, {})
+        await agent(workspace, "echo > zz/conftest.py")
+        assert isinstance(await workspace.finish(), WorkspaceChanges)
+        assert await workspace.restore_test_config(()) == ("zz/conftest.py",)
+        found = workspace.read("zz/conftest.py")
+        await workspace.close(keep=False)
+        return found
+
+    assert plain.run(work) == earlier
+
+
 @pytest.mark.parametrize("allowed", [(), ("*.py", "*.ini", "*.json", ".env")])
 def test_what_configures_tests_is_as_it_was_unless_it_is_allowed(plain: Place, allowed: tuple[str, ...]) -> None:
     before = {
