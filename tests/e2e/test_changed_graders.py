@@ -36,7 +36,7 @@ CHECKS = {
     "question.py": "print('Is it right? {{ output }}')\n",
     "judge.py": "import json\nprint(json.dumps({'score': 0, 'reason': 'no'}))\n",
 }
-"""Files copied into a directory per way, so that one way cannot change the files of another."""
+"""Files copied into one directory per case, so that no case changes the files of another."""
 
 ASSERTIONS = ".agentv/assertions"
 CHANGED = {

@@ -1,4 +1,4 @@
-"""Every name of both catalogues in everything that reads them: rows of data, `targets`, pages, schema, completion."""
+"""Every name in both catalogues, in everything that reads them: data rows, `targets`, pages, schema, completion."""
 
 import json
 import re
@@ -23,14 +23,14 @@ TYPES = {name: KNOWN.assertions.find(name) for name in KNOWN.assertions}
 
 
 def from_data(folder: Path, entry: object) -> set[str]:
-    """The codes of what is wrong with an assertion of a row of data."""
+    """Return the codes of the diagnostics for an assertion in a data row."""
     row = json.dumps({"id": "a", "input": "x", "criteria": "y", "assert": [entry]})
     suite = "target: echo\njudge: mock:yes\ntests: rows.jsonl\n"
     return {code for code, _ in found_in(folder, suite, {"rows.jsonl": row}, for_run=False)}
 
 
 def offered(folder: Path, text: str) -> set[str]:
-    """What an editor offers at the end of a text."""
+    """Return an editor's completions at the end of a text."""
     path = str(folder / "a.eval.yaml")
     kind = kind_of(path, text)
     lines = text.split("\n")
@@ -70,7 +70,7 @@ def test_rows_of_data_may_use_every_type_that_runs_no_code(tmp_path):
 
 @pytest.fixture(scope="module")
 def variables() -> dict[str, str]:
-    """For each provider that needs a key, the variable that may give it."""
+    """Return a variable that can provide the key, for each provider that needs one."""
     shapes = {name: shape_of(provider.settings) for name, provider in PROVIDERS.items()}
     keys = {name: shape.from_environment.get("api_key") for name, shape in shapes.items()}
     return {name: key.names[0] for name, key in keys.items() if key is not None and key.required}

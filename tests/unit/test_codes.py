@@ -1,4 +1,4 @@
-"""The table of codes and the source say the same."""
+"""The table of codes matches the source."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from agentv.reports.run.failures import CASE_FAILED
 SOURCE = Path(__file__).parents[2] / "src" / "agentv"
 
 PLACES = {
-    "error": 0,  # of a Report
+    "error": 0,  # Report.error
     "warning": 0,
     "hint": 0,
     "remark": 0,
@@ -38,11 +38,11 @@ PLACES = {
     "Issue": 2,
     "attempt": 2,
 }
-"""What is called with a code → at which place it stands."""
+"""Function called with a code → position of the code."""
 
 
 def constants_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Module-level names that stand for text: BAD_RESULT = "bad-result"."""
+    """Yield the module-level constants: BAD_RESULT = "bad-result"."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -51,7 +51,7 @@ def constants_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def given(node: ast.Call) -> Iterator[ast.expr]:
-    """The expressions that are the code in a call."""
+    """Yield the expressions that give a call's code."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     place = PLACES.get(name)
     if place is not None and len(node.args) > place:
@@ -61,7 +61,7 @@ def given(node: ast.Call) -> Iterator[ast.expr]:
 
 
 def codes_of(tree: ast.Module) -> Iterator[tuple[ast.expr | None, int]]:
-    """The expressions that are codes, each with its line."""
+    """Yield the expressions that are codes, each with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield from ((code, node.lineno) for code in given(node))
@@ -71,7 +71,7 @@ def codes_of(tree: ast.Module) -> Iterator[tuple[ast.expr | None, int]]:
 
 @cache
 def used() -> dict[str, str]:
-    """Every code in the source → where."""
+    """Return every code in the source → where it is."""
     constants: dict[str, str] = {}
     places: list[tuple[str, bool, str]] = []
     for path in sorted(SOURCE.rglob("*.py")):
@@ -97,7 +97,7 @@ def used() -> dict[str, str]:
 
 
 def test_every_code_in_the_source_has_a_meaning() -> None:
-    outcomes = {CASE_FAILED, CUT_ANSWER}  # titles of GitHub's annotations, which no file is to be mended for
+    outcomes = {CASE_FAILED, CUT_ANSWER}  # titles of GitHub annotations, not of mistakes in files
     assert {code: place for code, place in used().items() if code not in CODES and code not in outcomes} == {}
 
 

@@ -1,4 +1,4 @@
-"""`tests/unit` mirrors `src/agentv`: a file of tests is named after the module or the package that it tests."""
+"""`tests/unit` mirrors `src/agentv`: a test file is named after the module or package that it tests."""
 
 from pathlib import Path
 
@@ -29,11 +29,11 @@ OF_SEVERAL_MODULES = {
     "testing/test_faults.py": "faults of the server, in all protocols",
     "extensions/agents/workspaces/test_hostile_agents.py": "agents that cheat or do not end, in each sandbox",
 }
-"""Tests of more than one module → what they are about."""
+"""Tests of more than one module → their subject."""
 
 
 def has_a_module(test: Path) -> bool:
-    """Whether its name is that of a module or a package there, or begins so: `test_MODULE_TOPIC.py`."""
+    """Whether a test is named after a module or package, as in `test_MODULE_TOPIC.py`."""
     words, folder = test.stem.removeprefix("test_").split("_"), SOURCE / test.parent
     names = ["_".join(words[:count]) for count in range(1, len(words) + 1)]
     return any((folder / f"{name}.py").is_file() or (folder / name).is_dir() for name in names) or folder.name in names

@@ -1,4 +1,4 @@
-"""The names that authors of plugins import: none goes away."""
+"""No name that plugin authors import is removed."""
 
 import agentv.plugins
 from agentv.testing import contract

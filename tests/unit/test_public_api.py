@@ -1,4 +1,4 @@
-"""The public API: what users import, with its parameters. Everything else may move."""
+"""The public API: the names that users import, with their parameters. Everything else may change."""
 
 import inspect
 import os
@@ -14,7 +14,7 @@ PINNED = Path(__file__).with_name("public_api.txt")
 
 
 def public() -> Iterator[str]:
-    """A line for each public name, and for each method of a class."""
+    """Yield a line for each public name, and for each method of a class."""
     for module in MODULES:
         loaded = import_module(module)
         for name in sorted(loaded.__all__):
@@ -56,7 +56,7 @@ def members(cls: type) -> Iterator[str]:
 
 
 def test_the_public_api_is_what_is_pinned():
-    """To add to it: AGENTV_UPDATE_CASES=1. A name or a parameter goes only as CONTRIBUTING says (Compatibility)."""
+    """To add to it, set AGENTV_UPDATE_CASES=1. Remove a name or a parameter only as in CONTRIBUTING (Compatibility)."""
     found = "".join(f"{line}\n" for line in public())
     if os.environ.get("AGENTV_UPDATE_CASES"):
         PINNED.write_text(found)

@@ -75,7 +75,7 @@ def test_a_function_returns_what_it_retrieved():
 
 
 def test_a_suite_built_in_python_and_an_async_target():
-    async def answer(prompt: str, vars: dict) -> str:  # noqa: A002  # the name that SPEC section 12 offers
+    async def answer(prompt: str, vars: dict) -> str:  # noqa: A002  # the name in SPEC section 12
         await asyncio.sleep(0)
         return f"{prompt} {vars['name']}"
 

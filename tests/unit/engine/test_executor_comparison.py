@@ -1,4 +1,4 @@
-"""`select-best`, from the eval file to the rows: answers that are compared with each other."""
+"""`select-best` from the eval file to the rows: answers that are compared with each other."""
 
 import asyncio
 import json

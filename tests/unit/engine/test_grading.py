@@ -186,7 +186,7 @@ EMPTYING = {
 
 
 def emptied(tmp_path: Any, name: str, output: str, **given: Any) -> Any:
-    """The score of a check that an empty text passes, behind a transform that makes one."""
+    """Return the score of a check that passes for an empty text, after a transform that returns one."""
     (tmp_path / "empty.py").write_text(EMPTY_SHAPES)
     (tmp_path / "empty.mjs").write_text("export default () => '  ';\n")
     transform = EMPTYING[name]
@@ -251,7 +251,7 @@ def test_files_are_read_before_commands_of_graders_change_them(workspace, order)
 
 @dataclass(frozen=True)
 class Judged(Acts):
-    """An assertion that asks a judge."""
+    """An assertion that calls a judge."""
 
     needs_judge = True
     timeout_s = JUDGE_TIMEOUT_S
@@ -306,7 +306,7 @@ class Later(Async):
 @dataclass(frozen=True)
 class Twice(Async):
     async def grade(self, context):
-        return super().grade(context)  # a coroutine, not awaited
+        return super().grade(context)  # an unawaited coroutine
 
 
 def graded(assertion, **settings) -> Grade:

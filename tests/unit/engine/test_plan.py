@@ -142,9 +142,9 @@ def test_shards_are_even_parts_of_the_selected_cases_and_keep_dependent_cases_to
     assert (sum(map(len, keys)), set().union(*keys)) == (sum(1 for _ in whole), {trial.key for trial in whole})
     ids = [{trial.case.id for trial in shard} for shard in shards]
     assert all(len(one & {"c0", "c3", "c4"}) in (0, 3) for one in ids)
-    sizes = [len(one - {"c3", "c4"}) for one in ids]  # which count as one case with c0
+    sizes = [len(one - {"c3", "c4"}) for one in ids]  # c3 and c4 count as one case with c0
     assert max(sizes) - min(sizes) <= 1
-    for shard in shards:  # one suite of a plan has the cases that it has in the plan
+    for shard in shards:  # each shard's suite contains only its planned cases
         planned = [case.id for suite in suites for case, _, _ in shard.planned(suite)]
         assert planned == [case.id for _, case, _, _ in shard.planned_cases()]
 
@@ -209,7 +209,7 @@ def test_every_case_is_drawn_equally_often():
     names = [str(number) for number in range(20)]
     often = Counter(name for seed in range(2000) for name in drawn([sampled_suite(names)], 5, seed=seed))
     assert set(often) == set(names)
-    assert all(400 < count < 600 for count in often.values()), often  # 500 expected, 19 is one standard deviation
+    assert all(400 < count < 600 for count in often.values()), often  # 500 expected, standard deviation 19
 
 
 def test_a_case_is_drawn_with_all_its_prompts_and_counts_once():
@@ -243,7 +243,7 @@ def test_the_order_follows_from_the_seed_and_from_nothing_else():
 
 
 def test_what_ends_sooner_does_not_count_sooner():
-    # twenty failures come in first: nothing is shown before the passes that were drawn ahead of them are in
+    # twenty failures come in first: nothing is reported before the passes drawn ahead of them are in
     late = draws_drawn(seed=3)
     ahead, others = late.trials[:5], late.trials[5:25]
     for one in others:

@@ -25,7 +25,7 @@ from doubles.waiting import turns_until
 
 @dataclass
 class Scripted:
-    """A target that answers by case id; an awaitable answer is awaited, and it counts who is in it at once."""
+    """A target that answers by case id, awaiting the answer if necessary, and counts its concurrent calls."""
 
     answers: dict[str, Any] = field(default_factory=dict)
     at_once: int = 0
@@ -255,7 +255,7 @@ def test_a_run_stops_at_the_first_limit_that_is_reached(results, limits, stopped
 
 @dataclass
 class Running:
-    """A runner whose trials pass; one whose case is named ends otherwise."""
+    """A runner whose trials pass, except for the named cases."""
 
     interrupted: frozenset[str] = frozenset()
     broken: frozenset[str] = frozenset()
@@ -270,7 +270,7 @@ class Running:
 
 
 def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_at: str | None = None) -> Any:
-    """The state of a run when so many workers have done its work, and how they ended."""
+    """Return the finished cases, the workers' results, and the state of a run done by this many workers."""
 
     async def main() -> Any:
         def stopping(result: TrialResult) -> bool:

@@ -26,7 +26,7 @@ SAYS_YES = Acts(lambda context: Grade.of(context.output == "yes", "yes"))
 
 
 class Told:
-    """A target that answers each case by a text of y, n and e, one for each time that it is asked."""
+    """A target whose answers to a case are given by a text of y, n and e, one letter per call."""
 
     def __init__(self, **answers: str) -> None:
         self._answers = answers
@@ -119,7 +119,7 @@ def test_a_result_of_a_case_without_more_to_come_ends_it(alpha):
 
 
 class Priced(Told):
-    """The same at 0.25 USD a call; no case is asked twice at once."""
+    """The same at 0.25 USD per call; calls for one case never overlap."""
 
     async def answer(self, request: Any) -> Any:
         answer = await super().answer(request)
@@ -149,7 +149,7 @@ def test_a_resumed_run_counts_what_the_samples_of_a_case_have_cost():
     one, target = suite_of("yes", "other", run=LIMITED), Priced(yes="y", other="y")
     before, _ = ran(one, target, settings=ALL)
     done = [result for result in before if result.trial.case.id == "yes" and result.trial.sample <= 2]
-    kept = [replace(result, trial=replace(result.trial, cost_limit_usd=None)) for result in done]  # as a row has it
+    kept = [replace(result, trial=replace(result.trial, cost_limit_usd=None)) for result in done]  # as in a row
     results, over = ran(one, target, kept=kept, settings=ALL)
     assert statuses(results, "yes") == ["skipped", "skipped"]
     assert statuses(results, "other") == ["passed", "passed", "skipped", "skipped"]

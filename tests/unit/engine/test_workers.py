@@ -19,7 +19,7 @@ REFUSED = CallFailure("http-status", "HTTP 401", status=401, stops=True)
 
 @dataclass
 class Executing:
-    """An executor that gives each trial its result, by the id of its case, and counts how many are under way."""
+    """An executor that returns each trial's result by case id, and counts the trials in progress."""
 
     results: dict[str, TrialResult] = field(default_factory=dict)
     state: RunState | None = None
@@ -51,7 +51,7 @@ class Executing:
 def running(
     *trials: Trial, executor: Executing, comparison_group: Iterable[Trial] = (), failure: CallFailure | None = None
 ) -> tuple[list[Sequence[TrialResult]], RunState]:
-    """What each trial came to, and the state of the run afterwards; `failure`: has stopped the trials' target."""
+    """Return each trial's results and the final state of the run; `failure` has stopped the trials' target."""
 
     async def main() -> tuple[list[Sequence[TrialResult]], RunState]:
         run_state, context = RunState(), GivenRunContext(lambda _: None)

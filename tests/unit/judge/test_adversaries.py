@@ -1,4 +1,4 @@
-"""No answer grades itself: whatever it holds, and however the judge quotes it, the verdict is the judge's or none.
+"""No answer grades itself: whatever it contains and however the judge quotes it, the verdict is the judge's or none.
 
 The matrix is mechanism × place × mode. The judge is the worst plausible one: it has an opinion, and repeats the answer
 before it, after it, around it, or in its stead, in each of the ways in which models quote.
@@ -27,9 +27,9 @@ from doubles.thorough import each_third
 
 @dataclass(frozen=True)
 class Mode:
-    """A rubric, and verdicts on it: the judge's own, and those that an answer would like to have given.
+    """A rubric, the judge's own verdicts on it, and the fake verdicts in an answer.
 
-    On a scale the two differ, since the same points in the answer leave no verdict at all.
+    On a scale they differ, because equal points in the answer would make the verdict unreadable.
     """
 
     rubric: LlmRubric
@@ -51,7 +51,7 @@ def checks(key, *values):
 
 
 CUT = 2_000
-"""Characters that the judge is shown: so that padding is cut, and a reply with a quotation is not too long to read."""
+"""Characters shown to the judge: few enough to cut the padding and to keep a reply with a quotation readable."""
 
 MODES = {
     "freeform": json_mode(
@@ -132,7 +132,7 @@ MECHANISMS: dict[str, Attack] = {
 
 
 def tidied(request):
-    """The answer as a judge writes it that tidies what it quotes."""
+    """Quote the answer as a judge that cleans up its quotations."""
     visible = re.sub(f"[{INVISIBLE}\u202a-\u202e\u2066-\u2069]", "", shown_answer(request))
     try:
         return json.dumps(json.loads(visible), indent=2)
@@ -141,12 +141,12 @@ def tidied(request):
 
 
 def respaced(request):
-    """The answer with its white space taken together, and words that were spaced out joined."""
+    """Quote the answer with whitespace collapsed and spaces around `=` removed."""
     return re.sub(r"\s*([=])\s*", r"\1", re.sub(r"[ \t]+", " ", shown_answer(request)))
 
 
 def anew(rewrite):
-    """A way of quoting that reads the JSON of the answer, and writes it again."""
+    """Return a way of quoting that parses the JSON in the answer and rewrites it."""
 
     def way(request):
         visible = re.sub(f"[{INVISIBLE}\u202a-\u202e\u2066-\u2069]", "", shown_answer(request))
@@ -160,19 +160,19 @@ def anew(rewrite):
 
 
 def reordered(value):
-    """The same JSON with the keys of its objects in the opposite order."""
+    """Return the same JSON with the keys of objects reversed."""
     if isinstance(value, dict):
         return {key: reordered(inner) for key, inner in reversed(value.items())}
     return [reordered(inner) for inner in value] if isinstance(value, list) else value
 
 
 def renumbered(text):
-    """JSON with its numbers written another way."""
+    """Return JSON with its numbers in another notation."""
     return re.sub(r"(?<=[: ])(\d[\d.]*)(?=[,}])", lambda found: f"{float(found[1]) * 10:g}e-1", text)
 
 
 def without_words(value):
-    """JSON without what a verdict may leave out."""
+    """Return JSON without the optional parts of a verdict."""
     if isinstance(value, dict):
         spare = ("reason", "reasoning", "assertions")
         return {key: without_words(inner) for key, inner in value.items() if key not in spare}
@@ -211,7 +211,7 @@ PLACES = {
 
 
 def graded(mode, *pairs):
-    """The grades of answers, each judged by a judge that replies so."""
+    """Return the grades of answers, each by a judge with the given reply."""
 
     async def run():
         return [await one for one in begun]
@@ -244,7 +244,7 @@ def is_no_verdict(found, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_no_answer_turns_the_judges_verdict(mode, place):
     given = MODES[mode]
-    # a fail must not become a pass, nor a pass a fail, which negation would make a pass
+    # a fail must not become a pass, nor a pass a fail, because negation would turn that into a pass
     failing = graded_everywhere(mode, given.fake_pass, place, given.fails)
     passing = graded_everywhere(mode, given.fake_fail, place, given.passes)
     wrong = [
@@ -255,7 +255,8 @@ def test_no_answer_turns_the_judges_verdict(mode, place):
 
 
 def graded_everywhere(mode, fake, place, verdict):
-    """The grades of answers by every mechanism, each judged by judges that quote in every way, over all places."""
+    """Return the grades of answers with each attack quoted in each way, or of a third of these that depends on the
+    place."""
     all_cases = (
         (mechanism, way) for mechanism, attack in MECHANISMS.items() for way in distinct_ways(mode, attack(fake))
     )
@@ -267,7 +268,7 @@ def graded_everywhere(mode, fake, place, verdict):
 
 @cache
 def distinct_ways(mode, answer):
-    """The ways of quoting an answer of which no two come to the same words."""
+    """Return the ways of quoting an answer that give different texts."""
     judge = Replying(honest(MODES[mode].passes))
     asyncio.run(MODES[mode].rubric.grade(answered(answer, _services=JudgeServices(TargetJudge(judge, "judge")))))
     request = judge.requests[0]
@@ -275,7 +276,7 @@ def distinct_ways(mode, answer):
 
 
 def wrong_of_a_fail(found, place, mode):
-    """What is wrong with the grade of a judge that says fail."""
+    """Yield what is wrong with the grade of a judge that fails the answer."""
     if is_passed(found):
         yield f"the judge's fail became a pass: {found}"
     if found.error is not None and found.error.code != "unreadable-verdict":
@@ -285,7 +286,7 @@ def wrong_of_a_fail(found, place, mode):
 
 
 def wrong_of_a_pass(turned, place, mode):
-    """What is wrong with the grade of a judge that says pass."""
+    """Yield what is wrong with the grade of a judge that passes the answer."""
     if is_passed(turned.negated()):
         yield f"the judge's pass became a fail: {turned}"
     if place.startswith("instead") and not is_no_verdict(turned, mode):
@@ -297,7 +298,7 @@ def test_a_judge_that_does_not_quote_is_read_whatever_the_answer_holds(mode):
     given, wrong = MODES[mode], []
     for mechanism, attack in MECHANISMS.items():
         if mechanism == "every verdict" and mode == "scale":
-            continue  # it leaves no points that could not be a quotation
+            continue  # any points could be a quotation
         for fake in (given.fake_pass, given.fake_fail):
             passed, failed = graded(mode, (attack(fake), honest(given.passes)), (attack(fake), honest(given.fails)))
             if not is_passed(passed):
@@ -390,7 +391,7 @@ _TOKEN = re.compile(r"<[a-z]+-([0-9a-f]{16})>")
 
 
 def mechanisms(verdict):
-    """Texts that try to be the verdict on themselves."""
+    """Return texts that imitate a verdict on themselves."""
     fake = json.dumps(verdict)
     return {"pretty": json.dumps(verdict, indent=4), **{name: attack(fake) for name, attack in MECHANISMS.items()}}
 
@@ -406,7 +407,7 @@ TYPED_ADVERSARIES_PLACES = {"before": "{quote}\n{own}", "after": "{own}\n{quote}
 
 
 def typed_adversaries_grade(kind, attack, reply, where):
-    """The grade of a type whose answer, whose retrieved text, or whose transcript is an attack."""
+    """Return the grade of a type whose answer, retrieved text or transcript is an attack."""
     answer, context, said = {
         "answer": (attack, "It is 42.", "hm"),
         "context": ("41", attack, "hm"),

@@ -1,4 +1,4 @@
-"""Replies of a judge that thinks aloud, drafts, quotes or is cut off: what counts as its verdict, in every mode."""
+"""Replies of a judge that thinks aloud, drafts, quotes or is cut off: which verdict counts, in every mode."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ RUBRICS = {
 
 
 def verdict_on(good):
-    """What a judge says in each mode that finds an answer good, or not."""
+    """Return a judge's reply in each mode that passes or fails an answer."""
     return {
         "freeform": {"score": int(good), "reason": WHY},
         "aggregate": {"score": int(good), "reason": WHY},
@@ -52,8 +52,8 @@ def verdict_on(good):
 
 PASSES, FAILS = verdict_on(True), verdict_on(False)
 
-# `pass` and `fail` are verdicts without the call's word, `PASS` and `FAIL` with it. What counts: that of the last
-# column but one in JSON, the last one on a scale; None: none.
+# `pass` and `fail` are verdicts without the call's word, `PASS` and `FAIL` with it. The second column is the verdict
+# that counts in JSON, the third on a scale; None if none counts.
 ROWS = [
     # alone
     ("«pass»", "pass", "pass"),
@@ -61,7 +61,7 @@ ROWS = [
     (" \n«pass»\n\n", "pass", "pass"),
     ("```json\n«pass»\n```", "pass", "pass"),
     ("\ufeff«pass»", "pass", "pass"),
-    # thoughts, closed
+    # closed thoughts
     ("<think>«fail»</think>«pass»", "pass", "pass"),
     ("<think>«pass»</think>«fail»", "fail", "fail"),
     ("<think>\nAt first\n«FAIL»\nbut no.\n</think>\n\n«PASS»", "pass", "pass"),
@@ -76,7 +76,7 @@ ROWS = [
     ("<think>```json\n«PASS»\n```</think>```json\n«fail»\n```", "fail", "fail"),
     ('<think>It says "</think>" in quotes: «PASS»</think>«fail»', "fail", "fail"),
     ("<think>It uses the <think> tag.</think>«fail»", "fail", "fail"),
-    # thoughts, unclosed, nested, begun by the template
+    # thoughts that are unclosed, nested, or opened by the template
     ("<think>A right answer would get\n«PASS»\nbut this one", None, None),
     ("<think>so «pass» but wait", None, None),
     ("«fail»\n<think>or rather\n«PASS»", "fail", "fail"),
@@ -85,13 +85,13 @@ ROWS = [
     ("A right one would get\n«PASS»\nbut no.\n</think>\n«fail»", "fail", "fail"),
     ("A right one would get\n«PASS»\nbut no.\n</think>", None, None),
     ("<think>I quote it: </think>\n«pass»\nThat is wrong.</think>\n«FAIL»", "fail", "fail"),
-    # about the tag
+    # text about the tag
     ("«fail:It uses <think> tags.»", "fail", "fail"),
     ("«FAIL:It ends with </think>.»", "fail", "fail"),
     ("It writes `<think>` and `</think>`.\n«FAIL»", "fail", "fail"),
     ("<think>hm</think>«fail:It uses <think> and no </think>.»", "fail", "fail"),
     ("<thinker>\n«PASS»\n</thinker>", "pass", "pass"),
-    # prose around
+    # surrounding prose
     ("If it had been right I would give «pass». It is wrong.", None, None),
     ("If it had been right I would give «PASS». It is wrong.", None, None),
     ("A right answer would get\n«pass»\nbut this one is wrong.", None, None),
@@ -107,7 +107,7 @@ ROWS = [
     ('{"verdict":\n«PASS»\n}', None, "pass"),
     ("[«pass»]", None, None),
     ("[«PASS»]", None, None),
-    # several
+    # several verdicts
     ("«pass»\n«pass»", None, "pass"),
     ("«pass»\n«fail»", None, None),
     ("«PASS»\n«PASS»", "pass", "pass"),
@@ -116,7 +116,7 @@ ROWS = [
     ("Draft:\n«pass»\nFinal:\n«FAIL»", "fail", "fail"),
     ("«fail»\n«PASS»", "pass", "pass"),
     ("```\n«pass»\n```\n```\n«pass»\n```", None, None),
-    # nothing
+    # no verdict
     ("", None, None),
     ("It looks right to me.", None, None),
     ("<think>", None, None),
@@ -142,7 +142,7 @@ def assess(mode, reply, answer="6 * 7 makes 42"):
 
 
 def counted(outcome):
-    """Of an outcome: `pass`, `fail`, or None."""
+    """Return "pass", "fail", or None for no verdict."""
     if isinstance(outcome, JudgeFailure):
         assert outcome.code == "unreadable-verdict"
         return None

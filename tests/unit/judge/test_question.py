@@ -18,13 +18,13 @@ PROSE = Rubric("freeform", text="is right")
 
 
 def task(rubric, context):
-    """The message with the prompt, and the fence in it."""
+    """Return the message with the prompt, and its fence."""
     question = question_about(rubric, context)
     return question.messages[1].text, question.delimiter
 
 
 def custom(prompt, context=None, **more):
-    """The prompt of a user's, without the instruction of ours behind it; the fence."""
+    """Return a user's prompt without the appended instruction, and the fence."""
     text, fence = task(Rubric("freeform", prompt=prompt, **more), context or answered("42"))
     filled, behind, _ = text.partition("\n\nGive the JSON object one more key")
     assert behind

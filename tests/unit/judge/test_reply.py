@@ -429,7 +429,7 @@ def test_one_vote_that_failed_leaves_no_median():
     failure = JudgeFailure("unreadable-verdict", "no", reply="Fine!", cost_usd=0.25)
     found = median_of_votes([vote(1, cost_usd=0.5), failure, vote(1, token_usage=TokenUsage(3))])
     assert (found.code, found.message, found.reply) == ("unreadable-verdict", "vote 2 of 3: no", "Fine!")
-    assert (found.cost_usd, found.token_usage) == (None, TokenUsage(3))  # those 3 have no price
+    assert (found.cost_usd, found.token_usage) == (None, TokenUsage(3))  # 3 tokens have no price
 
 
 def test_a_vote_on_a_scale_that_cannot_be_read_fails_the_whole():

@@ -321,7 +321,7 @@ def objects(schema):
 
 
 def untyped(schema):
-    """Without the types of enumerations, which say it themselves."""
+    """Remove the type of enumerations, which is redundant."""
     if isinstance(schema, list):
         return [untyped(inner) for inner in schema]
     if not isinstance(schema, dict):
@@ -347,7 +347,7 @@ def test_it_has_nothing_that_some_provider_refuses(mode):
     words = json.dumps(schema)
     for keyword in ("minimum", "maximum", "minItems", "maxItems", "pattern", "const", "oneOf", "$ref", '"type": ['):
         assert keyword not in words
-    # the SDK of anthropic moves what its API does not know into descriptions
+    # anthropic's SDK moves keywords unknown to its API into descriptions
     assert transform_schema(schema) == untyped(schema)
 
 

@@ -287,7 +287,7 @@ def test_a_bare_question_without_an_answer_is_a_failure(reply, code):
 
 
 class Calls:
-    """Calls that end when a test ends them."""
+    """Calls that end when the test ends them."""
 
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)
@@ -301,7 +301,7 @@ class Calls:
         try:
             await self.go.wait()
         except asyncio.CancelledError:
-            for _ in range(5):  # as cleaning up takes
+            for _ in range(5):  # time for cleaning up
                 await asyncio.sleep(0)
             self.cancelled += 1
             raise

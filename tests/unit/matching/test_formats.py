@@ -82,7 +82,7 @@ TEXTS = {
     "relative-json-pointer": (["1", "0/foo/bar", "2/0/baz", "0#"], ["/foo", "-1/a", "0##", "01/a", "", "٠"]),
     "regex": (["([abc])+\\s+$"], ["^(abc]", "\\Z"]),
 }  # fmt: skip
-"""Format → texts that have it, and texts that do not."""
+"""Format → valid texts and invalid texts."""
 
 
 def test_every_format_is_tried():

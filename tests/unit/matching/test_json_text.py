@@ -54,7 +54,7 @@ def test_what_is_not_json(text):
         ("{a} {{b}} [x](y)", []),
         ('[1 2] {"a"} {"a" 1} [tru] ["\\x"] [01] {1: 2} [,] {,} [}', []),
         ('["\\u00e9", "\\n", -0.5e-3]', [["é", "\n", -0.0005]]),
-        ("see " + "[" * 2000 + "]" * 2000 + ' and {"a": 1}', [{"a": 1}]),  # no part of what is too deep
+        ("see " + "[" * 2000 + "]" * 2000 + ' and {"a": 1}', [{"a": 1}]),  # no part of a value nested too deeply
     ],
 )
 def test_objects_and_arrays_are_found_wherever_they_stand(text, found):
@@ -62,7 +62,7 @@ def test_objects_and_arrays_are_found_wherever_they_stand(text, found):
 
 
 def naive(text):
-    """The same, tried at every bracket: the time grows with the square of the length."""
+    """Return the same by trying every bracket, in quadratic time."""
     decoder, at = JSONDecoder(), 0
     while at < len(text):
         try:
@@ -109,7 +109,7 @@ def test_hostile_text_takes_time_in_proportion(text):
     before = time.process_time()
     for _ in containers(text):
         pass
-    assert time.process_time() - before < 5  # a search from every bracket takes minutes
+    assert time.process_time() - before < 5  # searching from every bracket takes minutes
 
 
 @pytest.mark.parametrize("unit", ["{", "[", '{"a":', '[{"a":', "```json\n{", "[ ", '{ "a b" : [\n'], ids=repr)
@@ -142,7 +142,7 @@ def test_deep_json_is_a_failed_comparison(depth, opening, closing):
     assert grade.checks[0].evidence
 
 
-# comparing
+# comparison
 
 
 @given(JSON)
@@ -174,7 +174,7 @@ def test_deep_values_are_compared_without_end_of_stack():
     for _ in range(50_000):
         one, other = [one], [other]
     assert len(list(islice(differences(one, other), 2))) == 1
-    while one:  # taken apart by hand: Python itself would recurse
+    while one:  # taken apart by hand, because Python would recurse
         one = one.pop()
     while isinstance(other, list) and other:
         other = other.pop()

@@ -109,7 +109,7 @@ def test_a_part_of_a_secret_is_ordinary_text(secret, text):
 
 @pytest.mark.parametrize("before", range(3))
 def test_every_character_of_base64_that_a_secret_determines_is_redacted(before):
-    data = b"pass4word-12"  # 12 bytes, so that nothing is padded
+    data = b"pass4word-12"  # 12 bytes, so that base64 needs no padding
     low, high = (base64.b64encode(edge * before + data + edge * (6 - before)).decode() for edge in (b"\0", b"\xff"))
     same = [place for place, (one, other) in enumerate(zip(low, high, strict=True)) if one == other]
     first, end = same[0], same[-1] + 1

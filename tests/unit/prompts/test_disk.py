@@ -1,4 +1,4 @@
-"""The texts that were evaluated: kept once, whole or not at all, under the digest of their bytes."""
+"""The evaluated texts: stored once, complete or not at all, under the digest of their bytes."""
 
 import errno
 import hashlib

@@ -1,4 +1,4 @@
-"""The gates: nothing but a whole, passed exam of this very text makes a prompt ready."""
+"""The gates: only a complete, passed exam of exactly this text makes a prompt ready."""
 
 import hashlib
 import itertools

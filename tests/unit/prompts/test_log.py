@@ -134,7 +134,7 @@ def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
 
 def test_the_end_of_a_line_that_is_no_row_is_never_taken_for_one(prompt):
     row = line_of(ROW)
-    put(prompt, EVA + b"x" + row + b"\n" * ((1 << 16) - len(row)))  # what is read first begins inside the line
+    put(prompt, EVA + b"x" + row + b"\n" * ((1 << 16) - len(row)))  # the first chunk read starts inside the line
     assert last_exam_row(str(prompt)) == read_log(str(prompt)).rows[-1]
 
 
@@ -264,7 +264,7 @@ def test_any_sitting_survives_its_line(exam_row):
     line = line_of(exam_row)
     assert line.count(b"\n") == 1
     assert exam_row_of(line.rstrip(b"\n"), 7) == replace(exam_row, line=7)
-    assert [*json.loads(line)][:5] == ["ts", "all_passed", "total", "passed", "failed_cases"]  # the row of eva
+    assert [*json.loads(line)][:5] == ["ts", "all_passed", "total", "passed", "failed_cases"]  # the row format of eva
 
 
 @given(exam_rows, st.data())
@@ -273,7 +273,7 @@ def test_a_line_that_is_cut_off_anywhere_is_never_a_row(exam_row, data):
     assert not isinstance(exam_row_of(line[: data.draw(st.integers(0, len(line) - 2))], 1), ExamRow)
 
 
-# -- locks, and systems that refuse ---------------------------------------------------------------
+# -- locks, and systems that refuse them --------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
@@ -405,6 +405,6 @@ def test_several_processes_that_append_at_once_tear_nothing(prompt):
     log = read_log(str(prompt))
     assert log.diagnostics == ()
     found = [row.run_id for row in log.rows]
-    for name in range(3):  # none is lost, and each process's rows stand in their order
+    for name in range(3):  # none is lost, and each process's rows are in order
         assert [one for one in found if one.startswith(f"{name}-")] == [f"{name}-{number}" for number in range(count)]
     assert not (prompt / TORN).exists()

@@ -1,4 +1,4 @@
-"""The status in meta.yaml: nothing else changes, and at any moment the old file or the new one stands there."""
+"""The status in meta.yaml: nothing else changes, and at any moment the file is either the old or the new one."""
 
 import errno
 import os
@@ -107,7 +107,7 @@ def files(draw: st.DrawFn) -> bytes:
     lines = draw(st.lists(entries, max_size=4, unique_by=lambda line: line.partition(": ")[0]))
     if draw(st.booleans()):
         status = draw(states)
-        comment = "" if status.startswith(">") else draw(comments)  # in a block it would be text
+        comment = "" if status.startswith(">") else draw(comments)  # in a block scalar it would be text
         lines.insert(draw(st.integers(0, len(lines))), f"status: {status}{comment}")
     text = "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n", "\n# end", "\n...\n"]))
     text = text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
@@ -130,9 +130,9 @@ def test_the_loader_reads_the_same_but_for_the_status(data, to):
     try:
         after = with_status(data, to)
     except RewriteError:
-        return  # nothing was written, so nothing is broken; the forms that must work stand above
+        return  # nothing was written; forms that must work are tested above
     assert read(after) == {**before, "status": to}
-    mark = b"\xef\xbb\xbf"  # stands before the first line, whichever that is
+    mark = b"\xef\xbb\xbf"  # before the first line
     kept = [
         line
         for line in data.removeprefix(mark).splitlines()
@@ -237,7 +237,7 @@ def test_a_pipe_in_its_place_is_no_file_and_nobody_waits_for_it(meta):
 
 
 class Editor(Disk):
-    """Somebody saves the file while the new one is being written, so many times."""
+    """Saves the file this many times while the new one is written."""
 
     def __init__(self, meta: Path, times: int) -> None:
         self.meta, self.times = meta, times

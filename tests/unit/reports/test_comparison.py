@@ -83,7 +83,7 @@ def test_color_paints_the_verdicts_alone():
 
 
 def scored(whole, **given):
-    """The same judgement with other numbers of its mean score."""
+    """Return the judgement with other values for its mean score."""
     return replace(whole, score=replace(whole.score, **given))
 
 

@@ -15,7 +15,7 @@ from agentv.reports.junit import OUTPUT_SHOWN, JUnitRun, render_junit
 from doubles.trials import finished, scored, trial
 from doubles.views import RESULTS
 
-# what Jenkins' junit-10.xsd allows: element → (its children, its attributes, those of them that are required)
+# Jenkins' junit-10.xsd: element → (allowed children, allowed attributes, required attributes)
 OUTCOME = (set(), {"type", "message"}, set())
 SCHEMA = {
     "testsuites": ({"testsuite"}, {"name", "time", "tests", "failures", "errors"}, set()),

@@ -39,7 +39,7 @@ GROUP = GroupTotals(Counts(2, 1, 1), 0.5, 0.5, (0.095, 0.905), 2)
 
 
 class Page(HTMLParser):
-    """What a browser would make of it: the names of elements, and the text."""
+    """The element names and the text that a browser would see."""
 
     def __init__(self, html):
         super().__init__()
@@ -149,7 +149,7 @@ def test_the_table_has_a_column_for_each_target_and_nothing_in_it_is_markup():
     assert "<b>" not in page
     assert page.count("<th>") == 4
     assert page.count("<tr>") == 6
-    assert page.count("<td>") == 5 * 4  # a name with | ends no cell
+    assert page.count("<td>") == 5 * 4  # a | in a name ends no cell
     assert "\x1b" not in page
     assert page.count("<li>") == 5
     assert "60.0% of 10 (40.0% to 90.0%)" in page

@@ -1,4 +1,4 @@
-"""What people and programs get to see of a library of prompts."""
+"""A prompt library as shown to people and programs."""
 
 import json
 
@@ -78,7 +78,7 @@ def test_a_prompt_shown():
     assert "owner     jane" in text
     assert "rests on  prompt.md, description" in text
     assert "queries   1 that should trigger it, 1 that should not" in text
-    assert text.index("5/5") < text.index("3/5")  # the last one first
+    assert text.index("5/5") < text.index("3/5")  # latest first
     assert "not passed: a, b" in text
     assert "cannot be promoted to ready yet:\n  - it was changed since its exam\n    prompt.md: edited" in text
     assert "doctor finds 1 thing to fix: agentv prompt doctor greeter" in text

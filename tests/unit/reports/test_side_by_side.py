@@ -101,7 +101,7 @@ def test_a_case_is_a_line_with_its_variables_and_every_answer():
         ("claude", None, None): answer_grid_answered("failed", "no \x1b[2J"),
     }
     head, line = grid(answers)
-    assert words(head) == ["case", "q", "lang", "gpt", "claude"]  # objects are no short variables
+    assert words(head) == ["case", "q", "lang", "gpt", "claude"]  # objects are not shown as variables
     assert words(line) == ["late", "How late?", "en", "✓ 1.00", "within 30 days", "✗ 0.00", "no \\x1b[2J"]
     assert head.index("claude") == line.index("✗")
 

@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say: the benchmark's simulation, small, with room for its own chance."""
+"""Intervals cover the truth as often as they claim: a small version of the benchmark's simulation, with tolerance."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from agentv.stats.intervals.means import mean_interval
 
 ROUNDS = 300
 LEAST = 0.915
-"""Of 300 rounds at 95 %: 2.8 standard errors below."""
+"""Lowest accepted coverage of 95% intervals in 300 rounds, 2.8 standard errors below."""
 
 
 def share(draw):
@@ -18,7 +18,7 @@ def share(draw):
 
 
 def test_a_win_that_hides_disasters_is_not_shown_to_be_better():
-    """The base scores 0.9 on every case; the candidate 1.0, but 0 with a chance of 0.1: on average it gains nothing."""
+    """The base scores 0.9 on every case; the candidate scores 1.0, or 0 with probability 0.1: no gain on average."""
 
     @cache
     def better(disasters, cases):

@@ -1,4 +1,4 @@
-"""Laws of the paired test, and what it comes to where another method is exact."""
+"""Properties of the paired test, and its results where another method is exact."""
 
 import random
 from itertools import pairwise
@@ -21,7 +21,7 @@ CLOSE = {"abs": 1e-9, "rel": 1e-6}
 
 @st.composite
 def paired(draw, score=None):
-    """Values before and after of 1 to 25 cases, in clusters of one or of several sizes."""
+    """Draw values before and after of 1 to 25 cases, in clusters of one or several sizes."""
     score = draw(st.sampled_from((thirds, verdicts, st.floats(0, 1)))) if score is None else score
     cases = draw(st.integers(1, 25))
     before, after = (draw(st.lists(score, min_size=cases, max_size=cases)) for _ in range(2))
@@ -133,7 +133,7 @@ def test_of_many_cases_it_comes_to_the_t_test():
 
 
 def test_the_runs_of_the_issue_give_one_verdict_both_ways():
-    """20 of 20 scores rise by 0.117; as many others could get much worse."""
+    """20 of 20 scores rise by 0.117, but 20 cases cannot rule out that some others get much worse."""
     chance = random.Random(1)
     before = [min(1, max(0, chance.gauss(0.7, 0.08))) for _ in range(20)]
     after = [min(1, max(0, one + 0.1 + chance.gauss(0, 0.08))) for one in before]
@@ -159,7 +159,7 @@ def exact(values, counts):
 
 @pytest.mark.parametrize(("few", "many", "at"), [(1, 20, 0.1), (3, 7, 0.4), (40, 160, 0.25), (1, 1, 0.5)])
 def test_of_two_values_it_is_a_beta_tail(few, many, at):
-    """The share of the first of two gamma variables has a beta distribution."""
+    """A gamma variable's share of the sum of two has a beta distribution."""
     assert exact([-(1 - at), at], [few, many]) == pytest.approx(beta.sf(at, few, many), rel=1e-9)
 
 
@@ -195,7 +195,7 @@ def test_a_series_without_a_change_seldom_shows_one_and_a_step_is_shown_at_once(
         right += (
             difference_at("r", Differences(before.tolist(), after.tolist(), alone), level_at(29)).direction == "lower"
         )
-    assert (wrong, right) == (0, rounds)  # the chance of each is above 0.95
+    assert (wrong, right) == (0, rounds)  # each has a probability above 0.95
 
 
 def test_a_difference_that_errors_could_undo_is_not_shown():

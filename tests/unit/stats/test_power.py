@@ -1,4 +1,4 @@
-"""What a plan promises is what the rule of `compare` shows, in another simulation than the plan's own."""
+"""A plan's promises hold under the rule of `compare`, in a simulation other than the plan's own."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from agentv.stats.power import BETTER, Assumptions, ComparisonPlan, Population, 
 from agentv.stats.rule import decided
 
 ROUNDS = 300
-"""The standard error of a chance of 80 % is 2.3 points."""
+"""The standard error of an 80% probability is 2.3 points."""
 
 
 def achieved(sides, rounds=ROUNDS):
-    """How often `compare`'s rule calls a drawn pair of runs better, and worse."""
+    """Return how often the rule of `compare` calls a drawn pair of runs better, and worse."""
     found = []
     for _ in range(rounds):
         before, after, clusters = sides()
@@ -21,7 +21,7 @@ def achieved(sides, rounds=ROUNDS):
 
 
 def drawn(plan, difference, way):
-    """Two runs as the plan assumes them, drawn case by case."""
+    """Draw two runs under the plan's assumptions, case by case."""
     assumed, chance = plan.assumed, np.random.default_rng(5)
     sign = 1 if way == "rise" else -1
 
@@ -60,7 +60,7 @@ def test_as_many_cases_as_a_plan_asks_for_reach_its_power(way):
 
 @pytest.mark.parametrize("scores", ["verdicts", "scores", "alike"])
 def test_as_many_cases_as_compare_asks_for_reach_their_power(scores):
-    """The law of `about N cases would show it`: the observed pairs, drawn again."""
+    """The rule behind `about N cases would show it`: resample the observed pairs."""
     chance = np.random.default_rng(3)
     if scores == "verdicts":
         before, after = np.repeat([0.0, 1.0, 1.0], [9, 3, 48]), np.repeat([1.0, 0.0, 1.0], [9, 3, 48])
@@ -76,7 +76,7 @@ def test_as_many_cases_as_compare_asks_for_reach_their_power(scores):
         places = chance.integers(0, len(before), needed)
         return before[places].tolist(), after[places].tolist(), range(needed)
 
-    if scores == "alike":  # 0.8 / 0.9 to the power of n, against 0.025: without a spread it is all or nothing
+    if scores == "alike":  # (0.8 / 0.9)^n against 0.025: without spread, the power is 0 or 1
         fewer = Differences([0.7] * (needed - 1), [0.8] * (needed - 1), range(needed - 1))
         assert (fewer.p() > 0.05, achieved(sides, 1)) == (True, (1.0, 0.0))
     else:
@@ -157,7 +157,7 @@ def test_refuses_nothing_at_all():
 def test_unequal_numbers_by_the_formulas_of_searle_casella_and_mcculloch():
     votes = [("a", 1, 0.1), ("a", 1, 0.3), ("a", 2, 0.5), ("b", 1, 0.9), ("b", 2, 0.6), ("b", 2, 0.8), ("b", 3, 0.7)]
     found = split(votes)
-    # votes within answers: two answers with two votes, of which each lies 0.1 from its mean
+    # votes within answers: two answers with two votes, each 0.1 from their mean
     judge = 4 * 0.01 / (7 - 5)
     # answers within cases: means 0.2 (2), 0.5 of 0.3; 0.9, 0.7 (2), 0.7 of 0.75
     of_answers = 2 * 0.01 + 0.04 + 0.0225 + 2 * 0.0025 + 0.0025

@@ -32,7 +32,7 @@ def test_where_all_cases_are_decided_all_are_kept():
 
 
 def test_of_few_decisions_on_many_cases_only_those_with_much_evidence_are_kept():
-    # 4 of 100 cases at 0.05: the first needs 2000, two together 1000 each, three 667, four 500
+    # 4 of 100 cases at 0.05: one alone needs 2000, two together 1000 each, three 667, four 500
     assert evidence_needed([900.0, 700.0, 670.0, 21.0], 100, 0.05) == pytest.approx(100 / (3 * 0.05))
     assert confirmed_count([900.0, 700.0, 670.0, 21.0], 100, 0.05) == 3
     assert confirmed_count([900.0, 21.0, 22.0], 100, 0.05) == 0
@@ -42,7 +42,7 @@ def test_of_few_decisions_on_many_cases_only_those_with_much_evidence_are_kept()
 
 
 def test_the_worked_example_of_the_base_procedure_by_hand():
-    # the definition, tried for every k
+    # the definition, evaluated for every k
     evidence = [400.0, 90.0, 80.0, 61.0, 30.0, 20.0]
     by_hand = max(k for k in range(1, 7) if sorted(evidence, reverse=True)[k - 1] >= 12 / (k * 0.05))
     assert confirmed_count(evidence, 12, 0.05) == by_hand == 4

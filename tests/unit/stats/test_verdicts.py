@@ -38,7 +38,8 @@ TURNED = {"better": "worse", "worse": "better"}
 
 @st.composite
 def drawn_pairs(draw):
-    """Cases that mostly move one way, so that many comparisons show something; scores, verdicts and clusters of them."""
+    """Draw cases that mostly move one way, so that many comparisons show something, with scores, verdicts and
+    clusters."""
     score = draw(st.sampled_from((st.sampled_from((0.0, 1.0)), st.integers(0, 10).map(lambda tenths: tenths / 10))))
     scores = draw(st.lists(st.tuples(score, score), min_size=draw(st.sampled_from((1, 12, 25))), max_size=40))
     rising, clustered = draw(st.sampled_from((0, 3, 4, 4))), draw(st.booleans())
@@ -54,7 +55,7 @@ def test_the_verdict_of_swapped_runs_is_mirrored(found, margin):
     question = ComparisonSettings(margin=margin)
     whole = judge(found, question)
     swapped = judge([replace(one, before=one.after, after=one.before) for one in found], question)
-    if "non-inferior" in (whole.verdict, swapped.verdict):  # what is no loss may be no gain
+    if "non-inferior" in (whole.verdict, swapped.verdict):  # non-inferior one way may be no gain the other way
         assert {whole.verdict, swapped.verdict} == {"non-inferior", "inconclusive"}
     else:
         assert swapped.verdict == TURNED.get(whole.verdict, whole.verdict)
@@ -150,7 +151,7 @@ def test_losses_of_one_cluster_count_once():
 
 
 def gated(number, before, after, passed):
-    """A pair whose verdicts are not those of its scores: a gate fails one of them."""
+    """Return a pair whose verdicts differ from its scores, because a gate fails."""
     statuses = ["passed" if one else "failed" for one in passed]
     key = CaseKey("refunds", f"case-{number}", None, "gpt")
     sides = [
@@ -161,7 +162,7 @@ def gated(number, before, after, passed):
 
 
 def test_measures_that_contradict_each_other_give_no_verdict_either_way_and_the_gate_holds():
-    # 20 cases: a gate that weighs little fails in all of them, 8 of which passed
+    # 20 cases: a gate with a low weight fails in all of them, 8 of which passed before
     leaking = [gated(number, number / 100, 0.6 + number / 90, (number < 8, False)) for number in range(20)]
     other_way = [replace(one, before=one.after, after=one.before) for one in leaking]
     for some, (up, down) in ((leaking, ("better", "worse")), (other_way, ("worse", "better"))):
@@ -183,7 +184,7 @@ def test_a_loss_within_the_margin_is_no_regression():
     assert judge(small, ComparisonSettings(margin=0.3)).verdict == "equivalent"
     assert (
         judge(small, ComparisonSettings(margin=0.05)).verdict == "inconclusive"
-    )  # of 30 cases, 12 % of others may be unlike all
+    )  # 12% of the population may differ from all 30 cases
 
 
 def test_pass_rates_are_not_compared_where_one_case_was_judged_by_another_threshold():
@@ -199,7 +200,7 @@ def test_pass_rates_are_not_compared_where_one_case_was_judged_by_another_thresh
 
 @pytest.mark.parametrize("other", [{"alpha": None, "repeat": 5}, {"alpha": 0.05, "repeat": 10}, {"alpha": 0.01}])
 def test_verdicts_of_cases_that_were_decided_by_unlike_rules_show_nothing(other):
-    """A case that passes three times in four mostly passes 4 of 5 samples, and mostly fails 30."""
+    """A case that passes three times in four mostly passes with 5 samples, and mostly fails with 30."""
     until = {"alpha": 0.05, "repeat": 30}
     lost = pairs(*[(1.0, 0.0)] * 40)
     early = [
@@ -227,7 +228,7 @@ def test_equivalent_needs_both_measures():
 
 
 def spread_around(delta, cases):
-    """Differences whose standard deviation is 0.1."""
+    """Return differences with a standard deviation of 0.1."""
     return pairs(*((0.5, 0.5 + delta + (0.1 if number % 2 else -0.1)) for number in range(cases)))
 
 
@@ -253,7 +254,7 @@ def test_claims_do_not_stand_that_are_no_more_than_many_comparisons_bring():
 
 
 def errs(number, before, after):
-    """A pair of which the candidate errored."""
+    """Return a pair whose candidate errored."""
     found = pair(number, before, after)
     return replace(found, after=replace(found.after, status="errored", score=None, rate=None, samples=0))
 
@@ -344,11 +345,11 @@ def test_where_nothing_differs_a_difference_is_seldom_claimed():
         judge(pairs(*((0.5, 0.5 + drawn.choice((-1, 1)) * drawn.expovariate(8)) for _ in range(9))), USUAL).verdict
         for _ in range(120)
     ]
-    assert sum(claim != "inconclusive" for claim in claims) <= 12  # 6 expected at most; more than 12 once in 100 tries
+    assert sum(claim != "inconclusive" for claim in claims) <= 12  # at most 6 expected; more than 12 once in 100 tries
 
 
 def scores(*values, size=1, before=0.5):
-    """Differences of the mean score, so many of them in each cluster."""
+    """Return differences of the mean score, `size` of them per cluster."""
     clusters = [number // size for number in range(len(values))]
     starts = [before if 0 <= before + value <= 1 else float(value < 0) for value in values]
     ends = [start + value for start, value in zip(starts, values, strict=True)]

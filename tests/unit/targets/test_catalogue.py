@@ -29,7 +29,7 @@ def test_what_a_suite_does_not_need_is_not_imported():
         f"print(*({heavy} & set(sys.modules)))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(ended.stdout.split()) <= {"subprocess"}  # asyncio has it already
+    assert set(ended.stdout.split()) <= {"subprocess"}  # asyncio imports it already
 
 
 SUITE = """target: "mock:The refund takes five days"

@@ -1,4 +1,4 @@
-"""Replies as servers really send them, right and wrong."""
+"""Replies as real servers send them, valid and invalid."""
 
 import base64
 import struct

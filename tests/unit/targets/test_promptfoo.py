@@ -1,4 +1,4 @@
-"""promptfoo's provider interface: what a provider answers, and `javascript` targets against real runtimes."""
+"""promptfoo's provider interface: a provider's answers, and `javascript` targets in real runtimes."""
 
 import os
 from itertools import count
@@ -37,7 +37,7 @@ class Provider {
 
 @pytest.fixture(params=RUNTIMES)
 def write(request, tmp_path):
-    """Writes a file and makes a target of it, and a request in the environment of one runtime."""
+    """Return a function that writes a file and makes a target from it and a request in one runtime's environment."""
     env = path_with(tmp_path / "bin", request.param)
 
     def made(text, name="provider.mjs", export=None, **config):

@@ -1,4 +1,4 @@
-"""Templates of promptfoo give what nunjucks 3.2.4 gives, whose answers stand in the tables, or an error."""
+"""promptfoo's templates give the result of nunjucks 3.2.4, as recorded in the tables, or an error."""
 
 import copy
 
@@ -138,7 +138,7 @@ def test_a_template_gives_what_nunjucks_gives(template: str, text: str) -> None:
         ("{{ mixed | sort }}", "sorts texts or numbers, found boolean and null and string"),
         ("{{ list | join(separator=',') }}", "unexpected keyword argument"),
         ("{{ 'a' in one }}", "'in' cannot look into number"),
-        # what nunjucks takes otherwise than it is written
+        # nunjucks parses these in an unexpected way
         ("{{ not one == 2 }}", "'not' is for the value next to it"),
         ("{{ 7 * 3 // 2 }}", "put parentheses around the operation with '//'"),
         ("{{ 1, 2 }}", "there is no list without brackets"),
@@ -149,7 +149,7 @@ def test_a_template_gives_what_nunjucks_gives(template: str, text: str) -> None:
         ("{% for x in list if x %}{% endfor %}", "a loop can have no condition"),
         ("{% for x in list %}{% set x = 1 %}{% endfor %}", "a loop sets 'x', which is its variable"),
         ("{% macro m() %}{% endmacro %}{% for x in list %}{% set a = 1 %}{% endfor %}", "with macros cannot set"),
-        # what is not done here
+        # unsupported here
         ("{{ 1 / 0 }}", "division by zero"),
         ("{{ emoji[1] }}", "JavaScript counts characters such as emoji twice"),
         ("{{ 'a'.replace('a', '$&') }}", "'$' has a meaning in JavaScript's 'replace'"),

@@ -1,4 +1,4 @@
-"""Templates that ask for more time and memory than there is end with an error that says so."""
+"""Templates that exceed the limits on time and memory end with a clear error."""
 
 import gc
 import sys
@@ -53,7 +53,7 @@ def test_a_rendering_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_a_rendering_ends_though_its_time_is_up_in_a_finalizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python drops what a finalizer raises, and traces no more after that."""
+    """Python ignores exceptions from a finalizer, and stops tracing after that."""
     monkeypatch.setattr(rendering, "SECONDS", 0.1)
     tracer, until = sys.gettrace(), thread_time() + 0.2
 

@@ -111,7 +111,7 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, min_size=1, max_size=6).map("".join), st.dictionaries(NAMES, VALUES, max_size=6))
 def test_plain_names_are_filled_in_as_the_template_would(text, variables):
     scope = Scope(variables, {"a": "of the environment"})
-    text = f"{text}."  # never a lone placeholder
+    text = f"{text}."  # not only a placeholder
     modern = re.sub(r"\$\{\{ (\w+) \}\}", r"{{ env.\1 }}", text)
 
     def outcome(function):

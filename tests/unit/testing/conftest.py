@@ -5,7 +5,8 @@ from agentv.testing import ModelServer
 
 @pytest.fixture
 def opened():
-    """Starts a server with given replies and connects a client of an SDK to it; both end with the test."""
+    """Return a function that starts a server with given replies and connects an SDK client; both are closed after the
+    test."""
     closing = []
 
     def opened(client_of, told, **options):

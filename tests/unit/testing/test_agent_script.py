@@ -37,7 +37,7 @@ def post(url, body, **headers):
 
 
 def ask(server, *said, tools=CLAUDE, key="k"):
-    """What an agent gets that has had so many answers; each of `said` is a message, answers are None."""
+    """Return what an agent gets after these messages; each None stands for an answer."""
     turns = [
         {"role": "assistant", "content": "…"} if text is None else {"role": "user", "content": text} for text in said
     ]

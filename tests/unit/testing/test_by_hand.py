@@ -13,7 +13,7 @@ COMMAND = [sys.executable, "-m", "agentv.testing", "--port"]
 
 @contextmanager
 def by_hand(*options):
-    """The addresses that it prints, by name."""
+    """Start it, and return the printed addresses by name."""
     with subprocess.Popen([*COMMAND, "0", *options], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield dict(process.stdout.readline().split() for _ in range(5)), process

@@ -1,4 +1,4 @@
-"""Each fault has the effect that it claims, on the SDKs and on the wire."""
+"""Each fault has the effect that it promises, in the SDKs and on the wire."""
 
 import asyncio
 import http.client
@@ -29,7 +29,7 @@ def ask(client, **options):
 
 
 def on_the_wire(server, *, stream=False):
-    """Status, headers and body as they come, without an SDK in between; the body as far as it comes."""
+    """Return the raw status, headers and body, or the part of the body that arrived."""
     parts = urlsplit(server.openai)
     connection = http.client.HTTPConnection(parts.netloc, timeout=2)
     try:
@@ -62,7 +62,7 @@ async def test_a_server_whose_calls_hang_stops_at_once():
         openai.AsyncOpenAI(base_url=server.openai, api_key="k", max_retries=0) as client,
     ):
         call = asyncio.create_task(client.chat.completions.create(model="m", messages=HI))
-        while not server.calls:  # noqa: ASYNC110  # the server is on another thread: nothing here can be awaited
+        while not server.calls:  # noqa: ASYNC110  # the server is in another thread, with nothing to await
             await asyncio.sleep(0.001)
         started = time.monotonic()
         await asyncio.to_thread(server.stop)

@@ -24,12 +24,12 @@ HI = [
 
 @pytest.fixture
 def ask(opened):
-    """A client for a server with given replies."""
+    """Return a client for a server with given replies."""
     return partial(opened, lambda server: openai.OpenAI(base_url=server.openai, api_key="the-key", max_retries=0))
 
 
 def strict(model):
-    """What came as the SDK's own model takes it when it checks every field; the SDK itself checks none."""
+    """Validate a response with the SDK's own model in strict mode; the SDK itself does not validate."""
     return type(model).model_validate_json(model.model_dump_json())
 
 

@@ -1,4 +1,4 @@
-"""Rate limits: the bucket without a clock, and the headers of each provider."""
+"""Rate limits: the token bucket without a clock, and the headers of each provider."""
 
 import openai
 import pytest

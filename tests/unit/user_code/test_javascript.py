@@ -1,4 +1,4 @@
-"""The JavaScript host against real runtimes."""
+"""The JavaScript host in real runtimes."""
 
 import asyncio
 import json
@@ -41,14 +41,14 @@ class JavaScriptLab(Lab):
         return self.runner.run(self.host.grade(file, payload or {"output": "hello there you"}, timeout_s))
 
     def handler(self, body: str, payload=None):
-        """What a handler with this body gives."""
+        """Return the result of a handler with this body."""
         return self.grade(
             f"import {{ defineAssertion }} from '@agentv/sdk';\nexport default defineAssertion((c) => {{ {body} }});",
             payload,
         )
 
     def at_once(self, *calls: tuple[str, float]):
-        """What files give that are graded side by side: (file, limit in seconds)."""
+        """Return the results of files that are graded concurrently: (file, limit in seconds)."""
 
         async def all_of_them():
             return await asyncio.gather(*(self.host.grade(file, {"output": "x"}, limit) for file, limit in calls))
@@ -67,7 +67,7 @@ def lab(request, tmp_path_factory):
 
 @pytest.fixture(params=RUNTIMES)
 def fresh(request, tmp_path):
-    """A host of its own, for tests that break it."""
+    """A separate host, for tests that break it."""
     with JavaScriptLab(request.param, tmp_path) as made:
         yield made
 
@@ -77,7 +77,7 @@ def code(found) -> str:
     return found.code
 
 
-# --- what files may look like
+# --- forms of files
 
 
 def test_typescript_that_is_more_than_types_runs(lab):
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_loaded_says_why_every_time(lab, source, said):
     assert said in first.message
 
 
-# --- what handlers get
+# --- arguments of handlers
 
 
 def test_keys_are_camel_case_at_every_depth_users_own_included(lab):
@@ -201,7 +201,7 @@ def test_half_a_surrogate_pair_arrives_and_returns_as_text(lab):
     assert found == {"pass": True, "details": {"text": "\ufffd"}}
 
 
-# --- what handlers return
+# --- results of handlers
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_what_a_handler_throws_is_told_with_its_place(lab, body, said):
     assert lab.pid() == before
 
 
-# --- one process for all
+# --- one shared process
 
 
 def test_many_gradings_at_once_share_a_process_and_keep_apart(lab):
@@ -311,7 +311,7 @@ def test_a_handler_that_never_answers_times_out_alone(lab):
     assert lab.pid() == before
 
 
-# --- what breaks a process
+# --- broken processes
 
 
 LOOP = "export default ({ output }) => { while (output === 'x') {} return true; };"
@@ -414,7 +414,7 @@ def test_nothing_is_left_when_python_dies(tmp_path, runtime, busy):
     assert all_gone([int(ended.stdout)])
 
 
-# --- which runtime
+# --- choice of runtime
 
 
 def fake(directory: Path, name: str, says: str, status: int = 0) -> None:
@@ -463,7 +463,7 @@ def test_a_runtime_that_ends_at_once_is_an_error(tmp_path):
         assert "exit status 3: broken" in found.message
 
 
-# --- the type
+# --- the assertion type
 
 
 def test_options_reach_the_handler_as_config_and_value(lab):
@@ -489,7 +489,7 @@ def test_the_grade_keeps_checks_and_names_the_type_in_errors(lab):
     assert (error.code, error.message.startswith("mine raised Error: no (file")) == ("assertion-raised", True)
 
 
-# --- run by hand
+# --- started by hand
 
 
 class Project:

@@ -22,7 +22,7 @@ ENV = {"PATH": os.environ["PATH"]}
 FAMILY = (
     "echo $$ >>ids; (echo $(exec sh -c 'echo $PPID') >>ids; sleep 60; true) & sh -c 'echo $$ >>ids; sleep 60; true'"
 )
-"""A leader, a child in the background and one in front; each writes down its id."""
+"""A parent with a child in the background and one in the foreground; each writes down its process id."""
 
 
 def run(command, stdin=b"", timeout_s=10.0, env=None, cwd="", **others):
@@ -138,7 +138,7 @@ async def test_an_interrupted_run_kills_all_that_is_alive(tmp_path):
 
 @pytest.mark.parametrize("turns", range(14))
 def test_a_start_that_is_cancelled_ends_and_leaves_no_program(tmp_path, turns):
-    """At any turn of the loop. asyncio alone waits in some of them for the end of the program, which it does not kill."""
+    """Cancelled at each turn of the loop. At some of them, asyncio alone waits for the program without killing it."""
     note = tmp_path / "id"
     command = Command(argv=("sh", "-c", f"echo $$ > {note}; exec sleep 60"))
 

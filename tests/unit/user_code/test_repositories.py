@@ -1,4 +1,4 @@
-"""Repositories on git hosts, each commit fetched once: against real repositories and the real git."""
+"""Repositories on git hosts, each commit fetched once, with real repositories and the real git."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def wanted(rest: str, name: str = ACME, kind: str = "") -> RepositoryFile:
 
 
 def later(git=run_git, *, days: float = 1.1) -> Repositories:
-    """A run on a day after the others."""
+    """Return the repositories of a run on a later day."""
     return Repositories(git, now=lambda: time.time() + days * DAY_S)
 
 
@@ -59,7 +59,7 @@ def text(checkout: Checkout) -> str:
 
 
 class Counting:
-    """The real git, and what it was asked."""
+    """The real git, with a record of its commands."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -139,7 +139,7 @@ def test_out_of_reach_the_copy_of_an_earlier_run_serves_with_its_age(hosts, remo
     assert checkout.age_s == pytest.approx(2 * DAY_S, abs=60)
     assert checkout.reason == "git says: unable to access 'https://github.com/': Could not resolve host: github.com"
     assert text(checkout) == "first\n"
-    # that it served does not make it any younger: a day later it is three days old
+    # using it does not refresh it: a day later it is three days old
     (note,) = (hosts.home / "cache" / "repos" / "github.com" / "acme" / "evals@refs").iterdir()
     os.utime(note, (time.time() - DAY_S, time.time() - DAY_S))
     found(hosts, "main/docs/a.md", later(unreachable, days=2))
@@ -238,7 +238,7 @@ def test_nothing_that_a_repository_brings_is_run(hosts, remote):
     hooks.mkdir()
     (hooks / "post-checkout").write_text(f"#!/bin/sh\ntouch {ran}\n")
     (hooks / "post-checkout").chmod(0o755)
-    (remote.folder / ".git" / "info" / "attributes").write_text(RAW)  # committed as it stands
+    (remote.folder / ".git" / "info" / "attributes").write_text(RAW)  # committed unchanged
     remote.commit(
         {".gitattributes": "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n", "b.md": "$Id$\n"}
     )

@@ -1,4 +1,4 @@
-"""Workers from the outside: what they load and send, which calls share one, and how one dies."""
+"""Workers from the outside: what they load and send, which calls share one, and how they die."""
 
 import asyncio
 import dataclasses
@@ -292,7 +292,7 @@ def test_a_request_that_its_handler_cannot_serve_raises_in_the_function(file):
 
 @pytest.fixture(autouse=True)
 def as_in_a_worker(monkeypatch, tmp_path):
-    """The path begins at the directory, and nothing that is loaded stays."""
+    """Put the directory first on `sys.path`, and unload modules afterwards."""
     before = set(sys.modules)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -386,7 +386,7 @@ class Model(pydantic.BaseModel):
     [
         (Point(1, Point(2)), {"x": 1, "inner": {"x": 2, "inner": None}}),
         (Model(), {"a": 1, "when": "2020-01-02T00:00:00Z"}),
-        ({"k": [np.float64(0.5), np.int32(3), np.bool_(True)]}, {"k": [0.5, 3, True]}),  # what it holds
+        ({"k": [np.float64(0.5), np.int32(3), np.bool_(True)]}, {"k": [0.5, 3, True]}),  # the values that it holds
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (Decimal("1.5"), 1.5),
         (type("Markup", (str,), {})("<b>"), "<b>"),

@@ -1,4 +1,4 @@
-"""Requests of others are refused, whoever sends them."""
+"""Cross-site requests are refused, whoever sends them."""
 
 import pytest
 from starlette.applications import Starlette

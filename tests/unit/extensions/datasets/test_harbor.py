@@ -48,7 +48,7 @@ TASK = {
 
 
 def task(name: str = "hello", **changed: str | None) -> Path:
-    """A task, with other files in place of some; None: without it."""
+    """Write a task with some files replaced, or removed by None."""
     place = Path("tasks", name)
     for path, text in {**TASK, **changed}.items():
         if text is not None:
@@ -64,7 +64,7 @@ def converted(source: str) -> dict[str, Any]:
 
 
 def test_solutions_pass_and_an_untouched_workspace_fails(project: Path) -> None:
-    """The scripts find `/app`, `/tests` and `/logs`; a reward may be JSON, and one part of it be what counts."""
+    """The scripts find `/app`, `/tests` and `/logs`; a reward may be JSON with one field that counts."""
     require("bwrap")
     task()
     rewards = '#!/bin/sh\n[ -f /app/hello.txt ] && r=1\necho "{\\"reward\\": ${r:-0}, \\"style\\": 0.5}" > /logs/verifier/reward.json\n'

@@ -24,7 +24,8 @@ TESTED = COMMAND.replace("-q", "-q -p no:agentv")
 
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """The rows, in the working directory as `shop.jsonl`; their repository is on a host that is a directory."""
+    """Write the rows to `shop.jsonl` in the working directory; their repository is on a git host faked by a
+    directory."""
     (tmp_path / ".git").mkdir()
     hosts = Hosts(tmp_path / "hosts")
     found = rows(hosts)
@@ -49,7 +50,8 @@ def test_solutions_pass_and_an_untouched_workspace_fails(tasks: list[dict[str, A
 
 
 def test_a_good_agent_and_rows_that_do_not_fit(tasks: list[dict[str, Any]]) -> None:
-    """The agent sees neither hidden tests nor later commits. A test patch that does not fit errs before the agent."""
+    """The agent sees neither hidden tests nor later commits. A test patch that does not apply errors before the agent
+    runs."""
     wrong = {**tasks[0], "instance_id": "wrong", "test_patch": patch("tests/test_prices.py", "no\n", "such\n")}
     lost = {**tasks[0], "instance_id": "lost", "base_commit": "0" * 40}
     write_rows(Path("shop.jsonl"), [*tasks, wrong, lost])

@@ -1,4 +1,4 @@
-"""Texts that an editor writes into YAML: whatever they are, they are read as themselves."""
+"""Texts that an editor inserts into YAML are read back unchanged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`agentv lsp`, started by a person."""
+"""`agentv lsp` started by hand."""
 
 import pytest
 

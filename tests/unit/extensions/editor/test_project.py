@@ -1,4 +1,4 @@
-"""Names of a project whose files are no ordinary ones."""
+"""Names in a project with unusual files."""
 
 import asyncio
 import os
@@ -78,7 +78,7 @@ async def test_a_check_that_takes_too_long_or_whose_file_is_closed_is_ended_and_
     assert isinstance(await checker.run(os.getpid), int)
     checker.limit_s = 0.2
     slow = asyncio.ensure_future(checker.run(time.sleep, 60))
-    await asyncio.sleep(0)  # its limit is set
+    await asyncio.sleep(0)  # lets its limit be set
     checker.limit_s = 20
     found = await asyncio.gather(slow, *(checker.run(os.getpid) for _ in range(3)), return_exceptions=True)
     assert [type(one) for one in found] == [CheckEndedError, int, int, int]

@@ -1,4 +1,4 @@
-"""Where a cursor is, and what the schema says of that place."""
+"""The position of a cursor, and what the schema says about it."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ OWN_KEYS = {
     "config", "responses", "args", "output", "minimums", "score_ranges", "files", "hidden", "overlay", "tools", "tags",
     "content", "sidecar", "governance", "faults", "json-schema", "json-match", "is-json", "equals",
 }  # fmt: skip
-"""Keys under which everybody writes keys of their own."""
+"""Keys with user-defined keys below them."""
 
 OTHERS = {
     "word-count.eval.yaml", "agentv-project", "assertions-of-promptfoo", "agentv-providers", "agentv-provider-of-a-file",
@@ -31,7 +31,7 @@ OTHERS = {
     "config-of-a-script", "five-forms-of-an-entry", "quickstart", "promptfoo-simulated-users",
     "scores-outside-of-0-to-1",
 }  # fmt: skip
-"""Folders with keys of other programs, or of assertion types of their own; a project may replace `word-count`."""
+"""Folders with keys of other programs or custom assertion types; a project may replace `word-count`."""
 
 
 @cache
@@ -68,7 +68,7 @@ def test_every_key_of_every_right_file_is_known_where_it_stands() -> None:
             seen += 1
             cursor = cursor_at(lines, span.line - 1, span.column - 1)
             if cursor is None or cursor.path != path:
-                if path[-2:] != ("-", "-"):  # a list directly in a list
+                if path[-2:] != ("-", "-"):  # a list directly inside a list
                     wrong.append((name, span.line, key, path, cursor and cursor.path))
             elif OWN_KEYS & {step.removeprefix("not-") for step in path} or key.startswith("x-"):
                 continue

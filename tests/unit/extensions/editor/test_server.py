@@ -1,4 +1,4 @@
-"""Places and changes as editors count them."""
+"""Positions and changes as editors count them."""
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec

@@ -28,7 +28,7 @@ def answer_of(place, judge, asked, passed, trials=1):
 
 @st.composite
 def graded(draw_):
-    """Answers of one to three judges, some of them to several trials; every second one of a judge is a failure or not."""
+    """Draw answers of one to three judges, some to several trials; alternate answers of a judge may be failures."""
     found = []
     for judge in range(draw_(st.integers(1, 3))):
         for verdict in (True, False):
@@ -61,7 +61,7 @@ def test_draws(found, sample, more, seed, chance):
 
 
 def test_every_answer_of_a_stratum_is_drawn_as_often_as_another():
-    """Chi-squared over seeds, of a draw from two judges and of a larger draw that goes on with it."""
+    """Chi-squared over seeds, for a draw from two judges and for a larger draw that extends it."""
     found = [answer_of(place, judge, ASKED, place % 3 > 0) for judge in (0, 1) for place in range(15)]
     for sample in (8, 14):
         drawn: Counter[GradedAnswer] = Counter()

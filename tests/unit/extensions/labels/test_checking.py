@@ -15,7 +15,7 @@ VERDICTS = [True] * 80 + [False] * 20
 
 
 def give(person, says, *, run="last", sample=40, seed=0):
-    """Label a run: `says` gets the number of the case and the judge's verdict."""
+    """Label a run; `says` gets the case's number and the judge's verdict."""
     session = open_session(run, None, sample, seed, person)
     for drawn in session.drawn:
         verdict = says(int(drawn.answer.case[1:]), drawn.answer.passed)

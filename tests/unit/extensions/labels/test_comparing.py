@@ -52,7 +52,7 @@ def test_judges_are_measured_on_the_same_answers_and_the_cheapest_that_is_not_wo
     assert one.judges[one.reference] is large
     assert (small.difference.only_this, small.difference.only_other) == (1, 2)
     assert (small.verdict, middle.verdict) == ("equivalent", "inconclusive")
-    # all 3 pairs of the three are corrected for; McNemar's p of 1 and 15 of 16
+    # corrected for all 3 pairs of the three; McNemar's p of 1 and 15 of 16
     assert middle.difference.p_value == pytest.approx(3 * 2 * 17 * 0.5**16)
     right = {one.name: one.accuracy.accuracy.value for one in one.judges}
     assert small.difference.value == pytest.approx(right["small"] - right[large.name])

@@ -1,4 +1,4 @@
-"""Gates by labels, from the eval file to the exit status: real runs, in this process."""
+"""Gates by labels, from the eval file to the exit status, with real runs in this process."""
 
 import json
 
@@ -54,7 +54,7 @@ def project(tmp_path):
 
 
 def run(project, lines="", *, cases=40, offset=0, rubric="Is polite", targets="echo", **settings):
-    """Run a suite of which every tenth case is impolite."""
+    """Run a suite in which every tenth case is impolite."""
     numbers = range(offset, offset + cases)
     text = "\n".join(
         f"  - {{id: c{one}, input: '{'Do' if one % 10 == 0 else 'Please do'} order {one}'}}" for one in numbers
@@ -277,7 +277,7 @@ ASSERTIONS = [
 
 
 def run_of(project, assertions, **header):
-    """A suite of which every other case is impolite."""
+    """Run a suite in which every second case is impolite."""
     tests = [
         {"id": f"c{number}", "input": f"{tone} order {number}", "vars": {"tone": tone}}
         for number, tone in enumerate(("Please do", "Do") * 6)

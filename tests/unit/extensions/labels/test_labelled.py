@@ -7,7 +7,7 @@ from agentv.stats.difference import Differences
 
 
 def cells(**sizes):
-    """(label, verdict of the judge) by the counts of `SPV`: stratum, person, verdict, each `p` or `f`."""
+    """Return (label, judge's verdict) by counts named `SPV`: stratum, person, verdict, each `p` or `f`."""
     weights = {"p": 8.0, "f": 1.0}
     return [
         (PersonLabel(name[1] == "p", name[0] == "p", weights[name[0]]), name[2] == "p")
@@ -17,7 +17,7 @@ def cells(**sizes):
 
 
 def test_labels_are_weighted_by_the_strata_that_they_were_drawn_from():
-    # the judge of the run passes 80% of 1,000; 100 labels from each stratum
+    # the run's judge passes 80% of 1,000 answers; 100 labels from each stratum
     pairs = cells(ppp=70, ppf=10, pfp=5, pff=15, fpp=12, fpf=8, ffp=20, fff=60)
     labels, verdicts = zip(*pairs, strict=True)
     counts = JudgeCounts(Counted(8000, 2000), Counted(2000, 8000), Counted(80000, 20000))

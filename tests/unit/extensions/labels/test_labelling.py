@@ -77,7 +77,7 @@ def test_files_that_are_none_are_refused(session, tmp_path):
 
 
 def test_nothing_exported_tells_what_the_judge_said(tmp_path, monkeypatch):
-    """Two exports whose judges say the opposite are the same, but for which answers were drawn."""
+    """Exports of opposite judges are equal except for the selection of answers."""
     monkeypatch.chdir(tmp_path)
     exported = []
     for number, verdicts in enumerate(([True] * 9 + [False] * 3, [False] * 9 + [True] * 3)):

@@ -1,4 +1,4 @@
-"""Answers are labelled and rated through the API: labelling tells nothing of the judge, and ratings decide nothing."""
+"""Labelling and rating answers through the API: labelling hides the judge's verdicts, and ratings decide nothing."""
 
 import csv
 import hashlib
@@ -71,7 +71,7 @@ def test_answers_come_in_the_order_of_the_terminal_and_are_on_the_disk_at_once(c
 
 
 def test_nothing_tells_what_the_judge_said(root):
-    """The same run with all verdicts the other way round gives the same bytes, whatever is asked while labelling."""
+    """With all verdicts inverted, every response while labelling has the same bytes."""
     said = []
     for verdicts in (VERDICTS, [not one for one in VERDICTS]):
         shutil.rmtree(root / ".agentv")
@@ -214,7 +214,7 @@ def test_the_latest_rating_of_each_person_counts_until_it_is_taken_back(rated_ro
 
 
 def test_the_latest_rating_counts_wherever_it_lies(rated_root):
-    """Git and `agentv pull` put lines together in any order, and the clock of another machine may be ahead."""
+    """Git and `agentv pull` combine lines in any order, and another machine's clock may be ahead."""
 
     def given(verdict, minutes, **changed):
         time = timestamp(datetime.now(UTC) + timedelta(minutes=minutes))
@@ -267,7 +267,7 @@ def test_what_is_no_rating_of_an_answer_is_refused(rated_root, said, status):
 
 
 def test_labels_are_the_same_with_ratings_and_without(rated_root):
-    """A run that is resumed must have the labels that it began with; ratings given meanwhile do not count."""
+    """A resumed run must use the labels from its start; ratings given later do not count."""
     hashes, at = ("a" * 64, "b" * 64), "2026-11-21T14:03:22.123Z"
     label = Label("lamp", *hashes, "pass", "ada", at, "refunds", "tone", RUN, "m", "c" * 64, True)
     store = LabelFiles(rated_root)

@@ -35,7 +35,7 @@ def test_clusters_in_which_judge_and_people_err_together_tell_less():
 
 
 def for_few(variances):
-    """By how much a variance grows that is a sum of these, of which some number of equal ones would tell as much."""
+    """Small-sample factor for a variance that is the sum of these, by their effective number."""
     number = max(2.0, fsum(variances) ** 2 / fsum(one * one for one in variances))
     return number / (number - 1) * stats.t.ppf(0.975, number - 1) ** 2
 
@@ -49,14 +49,14 @@ def test_the_design_effect_is_that_of_the_sums_of_clusters_and_of_how_few_there_
     few = for_few([0.09, 0.08, 0.03, 0.08]) / for_few(variances)
     assert design_effect(clusters, influences) == pytest.approx(effect * few)
     assert effect * few > 2
-    # a cluster whose answers are known to move nothing, but for this run's
+    # the answer of cluster b moves the rate of this run, but its expected variance is 0
     known = [(0.2, 0.1), (0.1, 0.1), (0.05, 0.0)]
     few = for_few([0.2, 0.0]) / for_few([0.1, 0.1, 0.0])
     assert design_effect(["a", "a", "b"], known) == pytest.approx((0.3**2 + 0.05**2) / 0.0525 * few)
 
 
 def test_the_counts_of_clustered_answers_are_those_that_the_error_of_the_corrected_rate_leaves():
-    """The rate is Σ share · rate by the judge's verdict; an answer moves it by its verdict, and by its label."""
+    """The rate is Σ share · rate by the judge's verdict; an answer influences it through its verdict and its label."""
     rows = [
         (True, True, 1.0, 1.0), (True, None, 2.0, 1.0), (True, False, 1.0, 2.0), (True, True, 1.0, 2.0),
         (False, None, 1.0, 1.0), (False, False, 3.0, 1.0), (False, True, 1.0, 1.0), (False, False, 1.0, 1.0),
@@ -64,7 +64,8 @@ def test_the_counts_of_clustered_answers_are_those_that_the_error_of_the_correct
     answers = [JudgedAnswer(*row[:2], cluster, *row[2:]) for row, cluster in zip(rows, "aabbccdd", strict=True)]
     total = 11.0
     shares = {True: 5 / total, False: 6 / total}
-    # weights of labels: 1, 2 and 2 of passed answers, of which 1 and 2 pass; 3, 1 and 1 of failed ones, of which 1 passes
+    # weights of labels: 1, 2 and 2 for passed answers, of which 1 and 2 pass; 3, 1 and 1 for failed ones, of which 1
+    # passes
     labelled, rates = {True: 5.0, False: 5.0}, {True: 3 / 5, False: 1 / 5}
     truth = sum(shares[verdict] * rates[verdict] for verdict in (True, False))
     influences = []
@@ -129,7 +130,7 @@ def test_the_corrected_rate_covers_the_truth_and_the_judges_own_does_not(truth, 
 
 
 def drawn(chance, truth, tpr, tnr):
-    """A run of 500 answers, of which 40 are labelled, evenly from both verdicts."""
+    """Draw a run of 500 answers, of which 40 are labelled, half from each verdict."""
     people = chance.random(500) < truth
     judge = chance.random(500) < np.where(people, tpr, 1 - tnr)
     labelled = [chance.choice(people[judge == verdict], 20) for verdict in (True, False)]
@@ -150,7 +151,7 @@ def test_with_very_many_labels_the_rates_are_those_of_the_formulas():
 
 
 def test_a_judge_that_is_hardly_ever_no_better_than_chance_corrects_another_run():
-    """Of the draws 2.5% may be of a judge that is no better: these tell nothing of the rate, and are left out."""
+    """Up to 2.5% of the draws may have a judge no better than chance; they carry no information and are left out."""
     draws = {}
     for labels in range(8, 40, 5):
         calibration = counts((labels * 0.7, labels * 0.3), (labels * 0.4, labels * 0.6), (500, 500))
@@ -191,7 +192,7 @@ def test_what_the_labels_cannot_show_is_not_made_up():
 
 
 KAPPA = (0.517764153082291, 0.4766676464236596, 0.5588606597409224)
-"""Of statsmodels 0.15.0, printed by `benchmarks/judge_oracles.py`."""
+"""From statsmodels 0.15.0, printed by `benchmarks/judge_oracles.py`."""
 
 
 def test_kappa_is_that_of_statsmodels():

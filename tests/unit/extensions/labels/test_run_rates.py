@@ -1,4 +1,4 @@
-"""Corrected rates as views get them, of stored runs."""
+"""Corrected rates of stored runs, as shown in views."""
 
 import json
 
@@ -61,13 +61,13 @@ def rated(*scores, threshold=0.8, **given):
     ("scores", "depends"),
     [
         ([by_judge(1.0)], True),
-        ([by_judge(1.0), check(passed=False)], False),  # 0.5 < 0.8 whatever the judge says
+        ([by_judge(1.0), check(passed=False)], False),  # 0.5 < 0.8 for either verdict
         ([by_judge(0.0), check(passed=True, weight=5)], False),  # 5/6 passes without the judge
         ([by_judge(0.0, required=True), check(passed=True, weight=5)], True),
         ([by_judge(1.0, weight=0), check(passed=True)], False),
         ([by_judge(1.0), check(passed=False, required=True, weight=0)], False),
-        ([by_judge(0.7), check(passed=True)], False),  # a label that fails it, too, leaves the judge's 0.7: 0.85 passes
-        ([by_judge(0.75, passed=True, own=True)], True),  # a scale: the verdict counts, not the points
+        ([by_judge(0.7), check(passed=True)], False),  # even if a label fails it, the judge's 0.7 is kept: 0.85 passes
+        ([by_judge(0.75, passed=True, own=True)], True),  # on a scale, the verdict counts, not the points
         ([by_judge(0.75, passed=False, own=True), check(passed=True, score=0.9)], True),
         ([check(passed=True)], False),
     ],
@@ -162,7 +162,7 @@ def test_with_several_judged_assertions_there_are_only_their_own_rates(tmp_path)
 
 
 def test_assertions_of_one_judge_are_one_part_unless_labels_leave_one_out(tmp_path):
-    """As in a suite whose cases have rubrics of their own: most of their assertions have no label."""
+    """As in a suite whose cases have their own rubrics: most of their assertions have no label."""
     asked = [replace(ASKED, rubric_sha256=f"{number:064x}") for number in range(100)]
     for run, names in (("own", [f"r{number}" for number in range(100)]), ("two", ["a", "b"] * 50)):
         results = [
@@ -198,7 +198,7 @@ def test_labels_of_another_run_are_told_apart_and_outdated_ones_do_not_count(tmp
         replace(ASKED, prompt_sha256="e" * 64),
         replace(ASKED, rubric_sha256="e" * 64),
     ):
-        for answer in ("answer {}", "new answer {}"):  # the same answers, and others
+        for answer in ("answer {}", "new answer {}"):  # the same answers and different ones
             run = judged_run(tmp_path, VERDICTS, run=f"{hash((changed, answer))}", asked=changed, answer=answer)
             found = shown(run).corrected
             assert (found.run, found.unchecked, found.outdated) == (None, ("strict",), ("strict",)), (changed, answer)
@@ -245,7 +245,7 @@ def test_a_corrected_rate_that_someone_wrote_into_the_summary_is_not_believed(tm
 
 
 def rubrics_run(root, run, numbers, *, shared=True):
-    """A run of answers by one assertion, of which odd cases have the rubric "Hard": shared, or one for each case."""
+    """Write a run graded by one assertion, in which odd cases have the rubric "Hard", shared or one per case."""
     results = []
     for number in numbers:
         which = number % 2 if shared else number
@@ -258,7 +258,7 @@ def rubrics_run(root, run, numbers, *, shared=True):
 
 
 def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
-    """The judge errs on half of what is hard: labels of what is easy alone must not show it to be right."""
+    """The judge errs on half of the hard cases; labels of the easy ones alone must not show it to be right."""
     right = "no label counts for the rubric \"Hard\" of 'polite'"
     rubrics_run(tmp_path, "first", range(0, 200, 2))
     give(lambda _, passed: passed, run="first", sample=60)
@@ -285,7 +285,7 @@ def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
 
 
 def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
-    """Answers of a judge, the first of each verdict labelled."""
+    """Return answers of a judge, with labels on the first ones of each verdict."""
     found = []
     for verdict, number in ((True, passed), (False, failed)):
         for place in range(number):
@@ -311,7 +311,7 @@ def test_two_judges_are_two_parts():
 
 
 def labelled(passed, failed, right_of_passed, right_of_failed, weight=1.0):
-    """Answers that all have labels: so many of those that the judge passed, and of those that it failed, are right."""
+    """Return labelled answers; this many of those that the judge passed and failed are right."""
     return [
         JudgedAnswer(verdict, verdict == (place < right), weight=weight)
         for verdict, number, right in ((True, passed, right_of_passed), (False, failed, right_of_failed))
@@ -344,7 +344,7 @@ def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
     ]  # fmt: skip
     decided = [Observation(True, "a"), Observation(False, "b"), Observation(True, "c", 2.0), Observation(False)]
     total = 12.0
-    # of the answers that the judge passed 1 of 3 labelled trials pass, of those that it failed 3 of 4
+    # 1 of 3 labelled trials passes among those that the judge passed, 3 of 4 among those that it failed
     rates, shares, labelled = {True: 1 / 3, False: 3 / 4}, {True: 4 / total, False: 3 / total}, {True: 3.0, False: 4.0}
     truth = (4 * rates[True] + 3 * rates[False] + 3.0) / total
     summed, alone = {}, 0.0
@@ -366,10 +366,10 @@ def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
     assert _design_effect(RunParts([JudgedPart(alike)], [Observation(True)])) == 1.0, "nothing moves the rate"
     apart = [("a", True, True), ("b", True, False), ("b", False, None), ("b", False, None)]
     half = [JudgedAnswer(judge, person, cluster) for cluster, judge, person in apart]
-    # people pass half of what the judge passes, and are taken to fail what it fails: 0.1875 against its opposite
+    # people pass half of what the judge passes, and are assumed to fail what it fails: 0.1875 against its opposite
     assert _design_effect(RunParts([JudgedPart(half)])) == pytest.approx(2 * 0.1875**2 / (0.1875**2 + 3 * 0.0625**2))
     unlabelled = [JudgedAnswer(place < 4, None, "a" if place < 3 else "b") for place in range(8)]
-    # without labels people are taken to agree with the judge, who passes half
+    # without labels, people are assumed to agree with the judge, who passes half
     assert _design_effect(RunParts([JudgedPart(unlabelled)])) == pytest.approx((3**2 + 3**2) / 8)
     apart = [JudgedAnswer(one.judge, one.person, None, one.weight, one.per_label) for one in judged]
     assert _design_effect(RunParts([JudgedPart(apart)], [Observation(True)])) == 1.0

@@ -16,7 +16,7 @@ def _run(tmp_path):
 
 
 def sit(keys, *, lines=(), columns=80, run="last"):
-    """One session with these keys: the session, and what was shown."""
+    """Return a session with these key presses, and what it showed."""
     session = open_session(run, None, 4, 0, "ada")
     seconds = count()
     session.clock = lambda: f"2026-11-21T14:03:{next(seconds):02}.000Z"

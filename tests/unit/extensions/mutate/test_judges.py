@@ -1,4 +1,4 @@
-"""`mutate --judge` with a model on a server on loopback: what is asked, what is kept, and where the budget ends."""
+"""`mutate --judge` with a model on a loopback server: its requests, the cache, and the end of the budget."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from agentv.testing import Answer, ModelServer, TokenUsage
 pytestmark = pytest.mark.libraries
 
 OPERATORS = ("change-number", "negate", "cut-in-half", "refuse", "quote-verdict")
-TOKENS = 100_000  # of each call
+TOKENS = 100_000  # per call
 
 
 PASSES = '{"score": 1.0, "reason": "by the number of days"}'
@@ -49,7 +49,7 @@ def write(cases, judge, **more):
 
 
 def ran(server, cases=1):
-    """A run whose judge is a model; the number of calls so far, and the judge."""
+    """Run a suite whose judge is a model; return the number of calls so far, and the judge."""
     judge = {"name": "judge", "provider": "openai", "model": "gpt-5-mini", "base_url": server.openai, "api_key": "none"}
     write(cases, judge)
     evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
@@ -63,7 +63,7 @@ def test_the_judge_is_asked_once_for_each_mutant_and_only_if_it_is_wanted(server
     for _ in range(2):
         report = mutate("last", MutationSettings(OPERATORS, judge=True))
         assert (report.judged, report.counts.killed, report.counted, report.status) == (0, 4, 5, 0)
-        assert len(server.calls) == before + report.counts.total  # verdicts of the first time are in the cache
+        assert len(server.calls) == before + report.counts.total  # the first verdicts are cached
 
 
 def test_a_budget_that_ends_in_the_middle_gives_a_partial_score_that_passes_nothing(server, capsys):

@@ -43,7 +43,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def entries(text: str, tmp_path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The translation of a list of assertions, and its messages."""
+    """Return the translation of a list of assertions, and its messages."""
     document, told = converted(
         f"prompts: hello\nproviders: echo\ntests: [{{threshold: 1, assert: [{text}]}}]\n", tmp_path
     )

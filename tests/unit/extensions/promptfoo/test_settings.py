@@ -1,4 +1,4 @@
-"""Checks of calls of tools, by what the providers declare."""
+"""Assertions on tool calls, by the settings of the providers."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def converted(
 
 
 def grade(assertion: dict[str, Any], output: Any, tmp_path: Path) -> ExitStatus:
-    """How an answer is graded that is given as JSON, as that of a target with `tool_calls_as_output` is."""
+    """Grade an answer given as JSON, as from a target with `tool_calls_as_output`."""
     provider = f"def call_api(prompt, options, context):\n    return {{'output': {output!r}}}\n"
     (tmp_path / "provider.py").write_text(provider)
     target = {"provider": "python", "function": "provider.py:call_api"}

@@ -1,4 +1,4 @@
-"""Clusters that cannot be joined are reported at once, and in our words."""
+"""Unreachable clusters are reported at once, in agentv's own words."""
 
 import asyncio
 import json
@@ -68,9 +68,9 @@ class Far:
     """A run of an eval file on workers in this process.
 
     Attributes:
-        store: where it is kept.
-        happened: what was kept and what was finished, by case, in that order.
-        failure: why a call that has no answer is not made.
+        store: the run's store.
+        happened: stored answers and finished cases, in order.
+        failure: the failure of calls without a stored answer.
     """
 
     def __init__(self, directory: Path, text: str, **settings) -> None:
@@ -95,7 +95,7 @@ class Far:
         return path.read_text().split() if path.exists() else []
 
     def run(self, ray: RayInProcess, workers: int = 2):
-        """The results, by case."""
+        """Return the results by case."""
         return asyncio.run(self._run(ray, workers))
 
     async def _run(self, ray: RayInProcess, workers: int):
@@ -152,7 +152,7 @@ def test_every_answer_is_kept_here_before_its_row(tmp_path):
     assert results["a"].status == "passed"
     assert far.happened == ["answer of python:agent.py:answer to a", "answer of judge to a", "row of a"]
     assert far.calls == ["a", "judge"]
-    assert far.environments == [{}, {}]  # it went there, and need not come back
+    assert far.environments == [{}, {}]  # they were sent to the worker and need not come back
 
 
 def test_a_trial_whose_worker_dies_is_done_by_another_one_and_its_answer_is_not_paid_for_twice(tmp_path):

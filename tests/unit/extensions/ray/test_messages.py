@@ -1,4 +1,4 @@
-"""What goes to a worker once, and what a result refers to."""
+"""Objects sent to a worker only once, and references in its results."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ pytestmark = needs("ray")
 
 
 def arrived(shared: SharedObjects, numbers: tuple[int, ...], things=None):
-    """What a worker makes of the pieces with these numbers, and of those that these need."""
+    """Return the objects that a worker unpacks from these pieces and those that they need."""
     things = {} if things is None else things
     for number in (one for one in numbers if one not in things):
         piece = shared.piece(number)
@@ -57,7 +57,7 @@ def test_a_result_comes_back_with_the_trial_and_the_entries_that_were_sent():
     outer = replace(entry("assert-set"), assertion=Holding((inner,)))
     sent = trial("a")
     sent = replace(sent, case=replace(sent.case, assertions=(outer,)))
-    there = replace(sent)  # another object, as on another machine
+    there = replace(sent)  # an equal copy, as on another machine
     result = finished("failed", trial=there, scores=(replace(scored(False), entry=outer),))
     body = packed_results([result], [there])
     (back,) = unpacked_results(body, [sent])

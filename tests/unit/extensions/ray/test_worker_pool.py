@@ -1,4 +1,4 @@
-"""Workers that cannot be used, and the messages about them."""
+"""Unusable workers, and the messages about them."""
 
 import asyncio
 

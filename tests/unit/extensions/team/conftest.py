@@ -1,4 +1,4 @@
-"""A server of a team, for all tests of a module."""
+"""One team server for all tests of a module."""
 
 import pytest
 

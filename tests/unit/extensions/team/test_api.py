@@ -49,7 +49,7 @@ def test_every_address_but_health_needs_a_token_with_its_scope(server):
         path = route.path.format(project="support", run=RUN_ID, sha256="0" * 64, token="x")
         for method in route.methods - {"HEAD"}:
             if path.startswith("/sign-"):
-                continue  # test_sign_in.py
+                continue  # covered by test_sign_in.py
             without = httpx.request(method, server.root + path)
             if without.status_code == 200:
                 open_addresses.add(path)
@@ -203,7 +203,7 @@ SECOND_ID = "20261122T140322Z-0001"
 
 
 def test_only_who_began_a_run_and_admins_change_it(server):
-    """As an outsider with a push token of their own does it: whatever changes is refused, and changes nothing."""
+    """An outsider with their own push token: every change is refused and has no effect."""
     own, other, admin = (server.token(scope) for scope in ("push", "push", "admin"))
 
     def sent(token, method, what, content=b"", **query):
@@ -243,7 +243,7 @@ def test_only_who_began_a_run_and_admins_change_it(server):
         assert "push it with that token, or with one that has the scope 'admin'" in attempt.text
     assert code(sent(other, "DELETE", "")) == (403, "missing-scope")
     assert sent(own, "GET", "").json() == before
-    # what the server has already may be sent by everybody
+    # anybody may resend what the server already has
     assert sent(other, "PUT", "/record", record).json() == {"changed": False}
     assert rows(admin, passed, start=0, generation=1, replace=True).json()["generation"] == 2
     assert rows(own, failed, start=0, generation=2, replace=True).json()["generation"] == 3
@@ -253,7 +253,7 @@ def test_only_who_began_a_run_and_admins_change_it(server):
 @pytest.mark.parametrize("path", ["/", "/health", "/projects/support/api/tokens"])
 @pytest.mark.parametrize("named", [None, "evil.example.org"])
 def test_a_request_with_two_lengths_closes_the_connection(server, path, named):
-    """A proxy may go by the other one, and take a part of this body for the next request."""
+    """A proxy may use the other length, and treat a part of this body as the next request."""
     host, port = server.root.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10) as connection:
         connection.sendall(
@@ -290,7 +290,7 @@ def test_a_client_that_goes_away_is_no_error_of_the_server(server):
 
 
 class Person(httpx.Client):
-    """A browser in which somebody signed in with a token of this name."""
+    """A browser signed in with a token of this name."""
 
     def __init__(self, server, name, *scopes):
         super().__init__(base_url=server.root, headers={"Origin": server.root})
@@ -320,7 +320,8 @@ class Person(httpx.Client):
 
 @contextmanager
 def people_of(tmp_path, run):
-    """A server with a run, a connection to push and pull, the server's copies, and ana, ben, and eve, who may only read."""
+    """Return a server with a run, a connection that may push and pull, its replica, and ana, ben, and the read-only
+    eve."""
     with ExitStack() as closing:
         server = closing.enter_context(team_server_in(tmp_path / "server"))
         connection = closing.enter_context(Connection(Remote.of(server.address, server.token("push", "read"))))

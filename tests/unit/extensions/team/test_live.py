@@ -63,7 +63,7 @@ def test_rows_reach_the_server_while_the_run_goes_on_and_the_end_completes_it(se
         until(lambda: size() == len(b"".join(rows[:4])))
         rewritten = run / "index.new"
         rewritten.write_bytes(rows[5])
-        rewritten.rename(run / "index.jsonl")  # as where rows are moved away
+        rewritten.rename(run / "index.jsonl")  # as when rows are moved away
         until(lambda: size() == len(rows[5]))
         write_rows(run, rows[5], rows[0])
         (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))

@@ -72,7 +72,7 @@ def test_a_run_of_another_token_is_not_pushed_and_others_are(project, capsys, mo
         monkeypatch.setenv("AGENTV_TOKEN", server.token("push"))
         assert run(["push", run_id, "--remote", server.address]) == 0
         monkeypatch.setenv("AGENTV_TOKEN", server.token("push"))
-        assert run(["push", run_id, "--remote", server.address]) == 0  # it has nothing to change
+        assert run(["push", run_id, "--remote", server.address]) == 0  # nothing has changed
         write_run(project, row(1), row(2), run_id=run_id)
         write_run(project, row(1))
         capsys.readouterr()
@@ -101,7 +101,7 @@ def test_push_says_what_it_did_and_names_runs_that_failed(project, capsys, monke
 
 
 def interrupting(_):
-    """Ctrl-C is pressed while an answer is waited for."""
+    """Press Ctrl-C while a response is awaited."""
     os.kill(os.getpid(), signal.SIGINT)
     return 0, {}, b""
 
@@ -125,7 +125,7 @@ def test_where_to_push_comes_from_the_configuration(project):
     with pytest.raises(LoadError, match="AGENTV_TOKEN"):
         chosen_remote(None, {})
     (project / ".agentv" / "config.local.yaml").write_text("results:\n  token: agentv_local\n")
-    assert chosen_remote(None, {}) == Remote(ADDRESS, "agentv_local")  # so that the variable is not needed
+    assert chosen_remote(None, {}) == Remote(ADDRESS, "agentv_local")  # the variable is not needed
     (project / ".agentv" / "config.local.yaml").unlink()
     configured(project, f"results:\n  remote: {ADDRESS}\n")
     with pytest.raises(LoadError, match=r"config.yaml:2:11: error\[missing-key\]: there is no token"):
@@ -135,7 +135,9 @@ def test_where_to_push_comes_from_the_configuration(project):
     configured(project, f"results:\n  remote: {ADDRESS}\n  tokn: x\n")
     with pytest.raises(LoadError, match=r"tokn.*did you mean 'token'"):
         chosen_remote(None, {})
-    configured(project, "results:\n  mode: github\n  repo: org/results\n")  # AgentV's, which means something else
+    configured(
+        project, "results:\n  mode: github\n  repo: org/results\n"
+    )  # AgentV's `results`, with a different meaning
     with pytest.raises(UsageError, match="nothing says where"):
         chosen_remote(None, {"AGENTV_TOKEN": "agentv_x"})
 
@@ -181,8 +183,8 @@ def test_a_run_is_pushed_while_it_goes_on_and_its_result_never_depends_on_it(pro
         shown = [(one.size > 0, one.writing) for one in states]
         assert shown == [(False, False), (True, False), (False, False)]
         monkeypatch.setenv("AGENTV_TOKEN", server.token())
-        assert evaluated("--resume", names[1])[0] == 1  # a resumed run is pushed, too
-    status, out, err = evaluated()  # the server is away
+        assert evaluated("--resume", names[1])[0] == 1  # a resumed run is pushed too
+    status, out, err = evaluated()  # the server is down
     assert (status, json.loads(out)["cases"]["failed"]) == (1, 1)
     assert "agentv push 2" in err
     configured(project, "results:\n  remote: https://evals.example.org/support\n")

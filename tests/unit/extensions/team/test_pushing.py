@@ -285,7 +285,7 @@ def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
         assert pushed_at() > "2026-11-21T14:00:00.000Z"
         push.push_new_rows()
         assert push.rows == 1
-        server.state.uploads.delete(RunName("support", RUN_ID, "test"))  # an admin deletes it meanwhile
+        server.state.uploads.delete(RunName("support", RUN_ID, "test"))  # an admin deletes it in between
         write_rows(run, row(1), row(2))
         push.push_new_rows()
         assert push.rows == 3
@@ -322,7 +322,7 @@ def test_labels_of_two_machines_meet_and_no_line_is_lost(lone_remote, tmp_path):
     with Connection(lone_remote) as connection:
         assert [push_labels(root, connection, NOBODY) for root in (one, two, one)] == [2, 2, 0]
         own = labels_file(one, "s")
-        own.write_bytes(own.read_bytes() + b"<<<<<<< ours\n" + b'{"case": "torn')  # what only its owner can mend
+        own.write_bytes(own.read_bytes() + b"<<<<<<< ours\n" + b'{"case": "torn')  # only its owner can repair this
         before = own.read_bytes()
         assert pull_labels(one, connection) == (2, (own, labels_file(one, "t")))
         assert own.read_bytes() == before + b"\n" + label_line(later) + b"\n"
@@ -378,7 +378,7 @@ def labels_on(lone_remote, directory):
 
 
 def sent_by(root, lone_remote):
-    """How many labels a push adds, and how many bytes it sends."""
+    """Return the number of labels added by a push, and of bytes sent."""
     with Connection(lone_remote) as connection:
         return push_labels(root, connection, NOBODY), connection.sent
 
@@ -390,7 +390,7 @@ def test_a_push_adds_only_labels_that_the_server_lacks(lone_remote, tmp_path):
     assert sent_by(root, lone_remote)[0] == 0
     LabelFiles(root).add([replace(ANA, case="new", person="ben")])
     assert sent_by(root, lone_remote)[0] == 1
-    with Connection(lone_remote) as connection:  # the server has a label that the project lacks
+    with Connection(lone_remote) as connection:  # the server has a label that the project does not
         connection.send("POST", "labels/lines", {}, label_line(replace(ANA, case="there")), dict)
     assert sent_by(root, lone_remote)[0] == 0
 
@@ -403,7 +403,7 @@ def test_a_file_that_was_edited_and_a_server_that_was_lost_end_with_the_same_lab
     with team_server_in(tmp_path / "first") as server:
         lone_remote = Remote.of(server.address, server.token())
         assert sent_by(root, lone_remote)[0] == 31
-        file.write_bytes(b"".join(reversed(lines[5:])) + lines[7])  # removed, reordered, and one twice
+        file.write_bytes(b"".join(reversed(lines[5:])) + lines[7])  # lines removed, reordered, and one duplicated
         assert sent_by(root, lone_remote)[0] == 0
         LabelFiles(root).add([replace(BEN, time="2026-11-23T08:00:00Z")])
         assert sent_by(root, lone_remote)[0] == 1

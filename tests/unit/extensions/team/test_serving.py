@@ -1,4 +1,4 @@
-"""A page of a team's server shows a run while it is pushed."""
+"""A team server's page shows a run while it is pushed."""
 
 import fcntl
 import json
@@ -56,7 +56,7 @@ def test_a_server_on_ipv6_loopback_takes_runs_and_shows_pages(tmp_path):
 
 
 def events_of(lines):
-    """Events as (name, data)."""
+    """Return events as (name, data)."""
     name = ""
     for line in lines:
         if line.startswith("event: "):
@@ -70,13 +70,13 @@ def test_every_row_is_an_event_once_and_the_end_of_the_run_is_one(tmp_path):
     run = write_run(tmp_path / "laptop")
     with ExitStack() as closing:
         writing = closing.enter_context((run / "journal.jsonl").open("rb"))
-        fcntl.flock(writing, fcntl.LOCK_EX)  # as a run does that goes on
+        fcntl.flock(writing, fcntl.LOCK_EX)  # as a running run does
         server = closing.enter_context(team_server_in(tmp_path / "server"))
         remote = Remote.of(server.address, server.token("push", "read"))
         connection = closing.enter_context(Connection(remote))
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         push = RunPush(run, connection, redactor_of({}, ""))
-        push.push_new_rows()  # the run alone: it has no row
+        push.push_new_rows()  # only the run, which has no rows yet
         until((copies.root("support") / ".agentv/results" / RUN_ID / "copied.json").exists)
         address = f"{server.address}/api/runs/{RUN_ID}/events"
         headers = {"Authorization": f"Bearer {remote.token}"}
@@ -147,7 +147,7 @@ def test_pages_are_read_with_the_scope_and_by_nobody_else(client, state):
     assert client.get("/api/projects", headers=read).json() == {"projects": ["support"]}
     assert client.get("/projects/api/api/runs", headers=everywhere).json()["total"] == 0
     for path, headers, status in (
-        ("/", {}, 200),  # the page to sign in
+        ("/", {}, 200),  # the sign-in page
         ("/projects/support/", {}, 200),
         ("/projects/support/api/runs", {}, 401),
         ("/projects/support/api/events", {}, 401),
@@ -155,7 +155,7 @@ def test_pages_are_read_with_the_scope_and_by_nobody_else(client, state):
         ("/projects/support/api/runs", push, 403),
         ("/projects/support/", push, 403),
         ("/projects/api/", read, 403),
-        ("/projects/nothing/", read, 403),  # as one that exists
+        ("/projects/nothing/", read, 403),  # as for an existing project
         ("/projects/nothing/", everywhere, 404),
         ("/projects/%2e%2e/api/runs", everywhere, 404),
         ("/projects/support%2F..%2Fapi/api/runs", read, 404),

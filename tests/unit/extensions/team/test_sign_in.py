@@ -28,7 +28,7 @@ def provider():
 
 @pytest.fixture
 def openid(server, provider):
-    """The server with this provider, at which ada may read."""
+    """The server with this provider, where ada may read."""
     server.state.openid = OpenIdProvider(provider.issuer, CLIENT, SECRET)
     server.state.failed_sign_ins.__init__()
     server.state.members.add(ADA, "support", ("read",), "test")
@@ -44,7 +44,7 @@ def browser(server):
 
 
 class Browser(httpx.Client):
-    """Sends what a browser sends."""
+    """A client with the headers of a browser."""
 
     def __init__(self, root):
         super().__init__(base_url=root, headers={"Origin": root})
@@ -86,7 +86,7 @@ def test_a_token_is_exchanged_for_a_session_that_ends_with_either(server, browse
     assert browser.post("/sign-out", json={}, headers={"X-Agentv-Token": browser.csrf()}).json() == {"to": "/sign-in"}
     assert browser.session() is None
     browser.cookies.update(stolen)
-    assert browser.projects() == 401  # it ended on the server, too
+    assert browser.projects() == 401  # the session ended on the server too
     assert browser.post("/sign-in/token", json={"token": text}).status_code == 200
     server.state.tokens.revoke(token.id, "test")
     assert browser.projects() == 401
@@ -169,7 +169,7 @@ def test_a_member_signs_in_at_the_provider_and_has_what_members_have_at_each_mom
     assert code(browser.post("/sign-in/token", json={"token": server.token("read")})) == (403, "openid-only")
     other = OpenIdProvider("https://other.example", CLIENT)
     server.state.openid, own = other, server.state.openid
-    assert browser.projects() == 401  # sessions of a provider that the server had before
+    assert browser.projects() == 401  # sessions of the server's previous provider
     server.state.openid = own
     server.state.members.remove(ADA, None, "test")
     assert browser.projects() == 401
@@ -184,7 +184,7 @@ def test_people_are_known_by_verified_ascii_addresses_or_by_subject(server, open
         {"email": None},
         {"email": ["ada@example.org"]},
         {"email": "ada@example.org\n"},
-        {"email": "аda@example.org"},  # Cyrillic
+        {"email": "аda@example.org"},  # starts with a Cyrillic letter
         {"email": "ada@example.org.evil.example"},
         {"email": "ada@ex\u212ample.org".replace("\u212a", "\u00e5")},
         {"email": "eve@example.org"},
@@ -279,7 +279,9 @@ def test_answers_of_other_browsers_and_old_ones_are_refused(server, openid, brow
         for answer in (victim.get(callback), victim.get(callback.replace("state=", "state=x"))):
             assert (answer.status_code, "not begun in this browser" in answer.text) == (400, True)
         victim.begin()
-        assert victim.get(callback).status_code == 400  # the attacker's state in a browser that has begun one itself
+        assert (
+            victim.get(callback).status_code == 400
+        )  # the attacker's state in a browser that has started its own sign-in
         assert victim.projects() == 401
     attempt = {name: value for name, value in browser.cookies.items() if "sign-in" in name}
     assert browser.get(callback).status_code == 303
@@ -287,7 +289,7 @@ def test_answers_of_other_browsers_and_old_ones_are_refused(server, openid, brow
     assert browser.get(callback).status_code == 400
     with Browser(server.root) as thief:
         thief.cookies.update(attempt)
-        answer = thief.get(callback)  # who has the cookie as well fails at the provider
+        answer = thief.get(callback)  # even with the cookie, the thief fails at the provider
         assert (answer.status_code, "invalid_grant" in answer.text) == (403, True)
     denied = openid.authorize(browser.begin()).replace("code=", "error=access_denied%3Cscript%3E&x=")
     answer = browser.get(denied)

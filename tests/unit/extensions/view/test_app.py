@@ -1,4 +1,4 @@
-"""The application as its pages ask it."""
+"""The web application as its pages call it."""
 
 import fcntl
 import webbrowser
@@ -61,7 +61,7 @@ def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
 
 
 def damaged(root):
-    """Runs that are wrong in one way each."""
+    """Runs with one defect each."""
     ways = {
         "no-record": lambda run: (run / "run.json").unlink(),
         "no-json": lambda run: (run / "run.json").write_text("{"),
@@ -247,7 +247,7 @@ def test_what_is_asked_wrongly_is_told(client):
 
 def test_a_run_that_is_deleted_while_it_is_open_is_told(client, root):
     assert client.get(f"/api/runs/{OLD}/cases").json()["total"] == 30
-    (root / ".agentv" / "results" / OLD).rename(root / "gone")  # at once: an index may be put there meanwhile
+    (root / ".agentv" / "results" / OLD).rename(root / "gone")  # at once, because a new index may be written there
     for path in ("", "/cases", "/cases/x", "/trials/1"):
         answer = client.get(f"/api/runs/{OLD}{path}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no-such-run")
@@ -305,7 +305,7 @@ def test_a_port_in_use_is_told_and_without_one_the_next_is_taken():
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Addresses that a browser was started with, and what says that there was one."""
+    """Addresses passed to the browser, and a flag that one is available."""
     found, ready = [], Event()
 
     class Recorded(webbrowser.BaseBrowser):

@@ -1,4 +1,4 @@
-"""The trend of a suite as the pages ask for it: that of the command."""
+"""The trend of a suite for the pages equals that of the command."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Runs that change, are damaged or are read by two servers, and clients that take nothing."""
+"""Runs that change, are damaged or are read by two servers, and clients that do not read."""
 
 import asyncio
 import fcntl

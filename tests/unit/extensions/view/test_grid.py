@@ -1,4 +1,4 @@
-"""The grid of a run: every answer by case and by what it ran with, chosen, ordered, and beside another run's."""
+"""The grid of a run: every answer by case and column, filtered, sorted, and next to another run's."""
 
 import pytest
 
@@ -10,7 +10,7 @@ BASE, RUN = "20261120T140322Z-aaaa", "20261121T140322Z-bbbb"
 RAN_WITH = {"prompts": [{"id": "brief"}, {"id": "polite"}], "targets": [{"name": "small"}, {"name": "large"}]}
 RECORD = {"suites": [{"name": "refunds", "path": "evals/refund.eval.yaml", **RAN_WITH}]}
 COLUMNS = [("brief", "small"), ("brief", "large"), ("polite", "small"), ("polite", "large")]
-STATUSES = {  # of each case in the order of the columns; rows are written from the last case to the first
+STATUSES = {  # by case, in the order of the columns; rows are written from the last case to the first
     "lamp": ("passed", "passed", "passed", "passed"),
     "bike": ("failed", "passed", "passed", "failed"),
     "tent": ("errored", "failed", "failed", "failed"),
@@ -36,7 +36,7 @@ def client(tmp_path_factory):
     add_run(root, BASE, results(before), **RECORD)
     add_run(root, RUN, results(STATUSES), **RECORD)
     with viewed(root) as found:
-        for run in (BASE, RUN):  # on a busy machine the first answer is of a part of the rows
+        for run in (BASE, RUN):  # on a busy machine the first response covers only some rows
             until(lambda run=run: found.get(f"/api/runs/{run}/grid").json()["indexed"] == 1)
         yield found
 

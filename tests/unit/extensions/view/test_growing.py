@@ -1,4 +1,4 @@
-"""The index of a run that grows: what is read, when, and what it comes to."""
+"""The index of a growing run: what is read, when, and the result."""
 
 import os
 
@@ -181,7 +181,7 @@ def test_an_index_that_is_damaged_inside_is_built_again(path):
     content[8192:] = b"\xa5" * (len(content) - 8192)
     kept.write_bytes(content)
     again = grown(path, 1)
-    for _ in range(2):  # the first question may meet the damage
+    for _ in range(2):  # the first request may meet the damage
         try:
             found = listed(again)
         except StoreError:
@@ -303,7 +303,7 @@ def test_a_row_that_was_changed_in_its_place_is_read_again(path):
     changed = [middle[0].replace(b'"status":"passed"', b'"status":"failed"')]
     size = rows.stat().st_size
     rows.write_bytes(b"".join(before + changed + after))
-    os.utime(rows, ns=(0, 0))  # whatever the resolution of the clock is
+    os.utime(rows, ns=(0, 0))  # independent of the clock's resolution
     assert (rows.stat().st_size, ids(run, status="failed")) == (size, ["case-15"])
     assert run.changed_since(cursor, 100) is None, "whoever has the rows before must read all of them again"
     run.close()

@@ -1,4 +1,4 @@
-"""A run has one pass rate and one mean score, whatever shows them: the means over its cases."""
+"""A run has one pass rate and one mean score in every view: the means over its cases."""
 
 import random
 from pathlib import Path
@@ -29,7 +29,7 @@ SUITES = [{"name": "refunds", "targets": [{"name": "gpt"}]}]
 
 @st.composite
 def runs(draw):
-    """Two runs of the same cases: in each, a case has one judged sample at least, and some that errored."""
+    """Draw two runs of the same cases; each case has at least one judged sample, and perhaps errored ones."""
     repeat = draw(st.integers(1, 4))
     verdicts = draw(st.booleans())
     scores = st.sampled_from((0.0, 1.0)) if verdicts else st.sampled_from((0.0, 0.3, 0.5, 0.8, 1.0))
@@ -55,7 +55,7 @@ def summed(path: Path):
 
 
 def shown(path: Path, number: int):
-    """The rate in the pages of a run."""
+    """Return the rate on the pages of a run."""
     run = GrowingRun(path, ROOT, path.parent / f"{number}.sqlite")
     run.catch_up()
     with run.index() as index:
@@ -111,7 +111,7 @@ def test_the_order_of_rows_and_a_resumed_run_change_no_number(found, chance: ran
 
 
 def test_a_case_counts_once_however_many_of_its_samples_were_judged(tmp_path):
-    """56.1 % of the samples, and 56.6 % of the cases on average, were the same run in two views."""
+    """Two views once showed 56.1% (of samples) and 56.6% (mean over cases) for the same run."""
     results = []
     for case, samples in enumerate(((1, 1, 1, 1), (1, 0, None, None), (0, None, None, None))):
         for number, passed in enumerate(samples, 1):
@@ -121,6 +121,6 @@ def test_a_case_counts_once_however_many_of_its_samples_were_judged(tmp_path):
     path = tmp_path / "run"
     write_run(path, results)
     totals, _ = totals_of(path, read_document(path / "run.json"))
-    assert totals.pass_rate == totals.mean_score == fmean((1, 1 / 2, 0))  # of 7 judged samples 5 passed
+    assert totals.pass_rate == totals.mean_score == fmean((1, 1 / 2, 0))  # of 7 judged samples, 5 passed
     assert totals.pass_rate_bounds == (fmean((1, 1 / 4, 0)), fmean((1, 3 / 4, 3 / 4)))
     assert totals.judged == 7

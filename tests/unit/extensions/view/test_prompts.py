@@ -1,4 +1,4 @@
-"""The prompts of a project as the pages ask for them."""
+"""The prompts of a project, as the pages get them."""
 
 import json
 

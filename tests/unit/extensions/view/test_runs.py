@@ -1,4 +1,4 @@
-"""Runs that are open."""
+"""Open runs."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from doubles.viewed_project import add_run
 def test_where_no_index_can_be_written_it_is_told_once_where_it_is(tmp_path):
     written = [add_run(tmp_path, f"2026112{at}T140322Z-7f3a", [finished(trial=trial("a"))]) for at in range(3)]
     for path in written[:2]:
-        (path / f".view.sqlite.{os.getpid()}.new").mkdir()  # refuses root as well
+        (path / f".view.sqlite.{os.getpid()}.new").mkdir()  # makes writing fail even for root
     runs = OpenRuns(Project(tmp_path))
     told = []
     runs.notify = told.append

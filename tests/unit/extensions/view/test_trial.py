@@ -1,4 +1,4 @@
-"""Cases that are run again: the command that is shown, as words, and only where that is allowed."""
+"""Rerunning cases: the displayed command, as words, and only where it is allowed."""
 
 import json
 import shlex
@@ -95,7 +95,7 @@ SUITE = {"name": "s", "targets": MOCKS, "tests": [CASE]}
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """A project, and the directory of a run that this user made there, with a target of the command line."""
+    """A project and the directory of a run that this user made there, with a target from the command line."""
     root = tmp_path_factory.mktemp("ran")
     (root / ".git").mkdir()
     (root / "evals").mkdir()
@@ -109,7 +109,7 @@ def ran(tmp_path_factory):
 
 @pytest.fixture
 def project(ran, tmp_path):
-    """The project and the run; what a test changes in its run.json is undone."""
+    """The project and the run; changes to its run.json are undone after the test."""
     root, made = ran
     text = (made / "run.json").read_text()
     yield root, made

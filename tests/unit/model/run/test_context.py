@@ -1,4 +1,4 @@
-"""The context of an assertion as a mapping, by promptfoo's names."""
+"""The context of an assertion as a mapping with promptfoo's names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Numbers, amounts, times and long texts for people."""
+"""Formatting of numbers, amounts, times and long texts."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Thoughts in front of an answer."""
+"""Thoughts before an answer."""
 
 import pytest
 from hypothesis import given

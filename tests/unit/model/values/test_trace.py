@@ -1,4 +1,4 @@
-"""What a trace comes to, and the calls that our tool servers saw."""
+"""Summaries of a trace, and the calls recorded by agentv's tool servers."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What code of users sees of a trace, and what assertions on calls read."""
+"""What user code sees of a trace, and what assertions on calls read."""
 
 import pytest
 

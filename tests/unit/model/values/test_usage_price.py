@@ -11,7 +11,7 @@ from agentv.model.values.usage import Price, TokenUsage
         (TokenUsage(input=1_000_000), 2.0),
         (TokenUsage(input=1_000_000, output=500_000), 7.0),
         (TokenUsage(input=1_000_000, cached=400_000), 1.6),
-        (TokenUsage(input=100, cached=1_000_000), 0.0001),  # never more from a cache than there was
+        (TokenUsage(input=100, cached=1_000_000), 0.0001),  # never more cached tokens than input tokens
     ],
 )
 def test_tokens_have_a_price(usage, cost):

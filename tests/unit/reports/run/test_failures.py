@@ -28,7 +28,7 @@ def errored(case, message, code="http-status", **given):
 
 
 def wrong(case, kind="contains", looks_for="'30 days'", **given):
-    """A failed trial with one assertion that names what it looks for."""
+    """Return a failed trial with one assertion that names what it looks for."""
     text = f"{kind} {looks_for}"
     return finished(
         "failed", trial=trial(case, **given), scores=[scored(False, kind=kind, looks_for=looks_for, text=text)]

@@ -25,14 +25,14 @@ GOLD = Path(__file__).parents[1] / "gold"
 
 
 class Terminal(io.StringIO):
-    """A file that says it is a terminal."""
+    """A file that claims to be a terminal."""
 
     def isatty(self):
         return True
 
 
 def seen(text, *, width, height=200):
-    """What a terminal shows after it was sent this text."""
+    """Return what a terminal of this size shows after receiving the text."""
     screen = pyte.Screen(width, height)
     pyte.Stream(screen).feed(text.replace("\n", "\r\n"))
     return [line.rstrip() for line in screen.display]
@@ -65,7 +65,7 @@ def test_many_are_not_all_listed_but_all_counted():
     for number in range(SHOWN + 7):
         view.add(finished("failed", trial=trial(f"c{number}")))
         view.add(finished("shown", trial=trial(f"s{number}")))
-        for case in ("x", "y"):  # so that no cause is of one case alone
+        for case in ("x", "y"):  # so that no cause applies to only one case
             view.add(errored(f"{case}{number}", f"{chr(65 + number)}x"))
     rendered = render_terminal(view, SUMMARY, color=False, **LOOKS)
     run = SUMMARY.run_id
@@ -80,7 +80,7 @@ def errored(case, message):
 
 
 def live_frames(view, *, width=100):
-    """Everything that was sent to a terminal while a view was drawn, and what is seen when it is over."""
+    """Return everything sent to a terminal while a view was drawn, and what is visible at the end."""
     file = Terminal()
     ticks = iter(range(1000))
     with LiveProgress(file, clock=lambda: next(ticks) * 10.0, width=width) as live:
@@ -183,7 +183,7 @@ def test_samples_are_a_line_each_and_many_are_not_all_listed():
 
 
 def queries(right: int, wrong: int, missed: int, out: int, **counts: int):
-    """Those of one prompt: loaded rightly and wrongly, not loaded wrongly and rightly."""
+    """Return the query counts of one prompt: loaded rightly and wrongly, not loaded wrongly and rightly."""
     found = [("p", ["p"])] * right + [(None, ["p"])] * wrong + [("p", [])] * missed + [(None, [])] * out
     return replace(activation_of("p", found, ["p"]), **counts)
 

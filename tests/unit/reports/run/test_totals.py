@@ -194,7 +194,7 @@ def test_a_rate_is_all_or_nothing_only_where_it_is(share, said):
 
 
 def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():
-    """Two samples that failed decide a case of three, whatever its errored one came to."""
+    """Two failed samples decide a case of three, whatever the result of its errored one."""
     given = {"rule_pass_rate": 0.5, "rule_pass_rate_interval": (0.2, 0.8), "rule_pass_rate_bounds": (0.35, 0.4)}
     given |= {"cases": Counts(20, 7, 7, 6, 0), "rule": CaseRule(3, "mean", 0.8)}
     assert lines(**given)[3].endswith(

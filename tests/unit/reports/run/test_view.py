@@ -81,7 +81,7 @@ def test_a_check_of_a_set_stands_at_the_assertion_that_it_is_of():
 
 @dataclass(frozen=True)
 class Holding(Looks):
-    """A set, only looked at."""
+    """An assertion set that only has a label."""
 
     assert_: tuple[AssertionEntry, ...] = ()
 

@@ -35,7 +35,7 @@ def test_it_is_korn_and_graubards_where_many_clusters_tell():
     values = np.concatenate([np.r_[np.ones(t), np.zeros(s - t)] for s, t in zip(sizes, totals, strict=True)])
     clusters = np.repeat(np.arange(200), sizes)
     mean, count = values.mean(), values.size
-    # CR2 by its definition, one cluster after the other
+    # CR2 by its definition, one cluster at a time
     robust = (
         sum((values[clusters == each] - mean).sum() ** 2 / (1 - (clusters == each).mean()) for each in range(200))
         / count**2
@@ -46,7 +46,7 @@ def test_it_is_korn_and_graubards_where_many_clusters_tell():
         mean * (1 - mean) / (robust * (count - 1) / count) * (stats.t.ppf(0.975, count - 1) / freedom_reach) ** 2
     )
     found = estimated_rate(zip(sizes.tolist(), totals.tolist(), strict=True))
-    assert found.effective == pytest.approx(effective, rel=0.01)  # what is left is the half cluster's weight
+    assert found.effective == pytest.approx(effective, rel=0.01)  # the difference is the weight of the half cluster
     low, high = interval_at(mean, effective)
     assert found.interval == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
 
@@ -106,7 +106,8 @@ def test_the_numbers_of_a_rate_of_clusters_by_hand(level):
     means = np.array([total / 4 for _, total in sums])
     mean, variance = means.mean(), means.var(ddof=1) / 7  # CR2 of clusters of one size
     shown = variance / (mean * (1 - mean) / 27)
-    # clusters with a failure tell: four; those with a pass are six. The largest effect is the size of a cluster
+    # four clusters with a failure carry information; those with a pass are six. The maximum effect is the size of a
+    # cluster
     effect = shown + (4 - shown) * 0.5 / (0.5 + 4)
     few = (stats.t.ppf((1 + level) / 2, 27) / stats.t.ppf((1 + level) / 2, 6)) ** 2
     assert 1 < shown < 4
@@ -135,7 +136,7 @@ def test_it_covers_where_wilson_over_trials_does_not(rate, alike):
 
 @given(rates, st.integers(2, 5))
 def test_the_mean_of_equally_sampled_cases_is_the_rate_of_their_samples(sums, samples):
-    """Given as shares of their samples, or as sums of samples, the same cases have the same interval."""
+    """Cases given as shares of their samples have the same interval as when given as sums of samples."""
     cases = [(1, (total % (samples + 1)) / samples) for _, total in sums]
     of_samples = estimated_rate([(samples, round(share * samples)) for _, share in cases])
     of_cases = estimated_rate(cases, samples=float(samples))

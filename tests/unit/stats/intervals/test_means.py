@@ -85,7 +85,7 @@ def test_of_many_scores_it_is_students_with_cr2():
 
 @pytest.mark.parametrize("count", [14, 20, 50])
 def test_zeros_that_a_sample_lacks_are_allowed_for(count):
-    """One case in twenty scores 0 and the others nearly 1: of 20 cases, 36 % of samples hold no such case."""
+    """One case in twenty scores 0 and the others nearly 1: 36% of samples of 20 cases contain no such case."""
     chance = np.random.default_rng(1)
     held = 0
     for _ in range(300):

@@ -52,7 +52,7 @@ tables = st.builds(Classified, counts, counts, counts, counts)
 
 
 def test_agrees_with_what_was_reckoned_by_hand():
-    # 8 found, 2 said wrongly, 4 missed: precision 8/10, recall 8/12, F1 16/22, Jaccard 8/14
+    # 8 true positives, 2 false positives, 4 false negatives: precision 8/10, recall 8/12, F1 16/22, Jaccard 8/14
     table = Classified(8, 2, 4, 6)
     precision, recall, f1 = table.precision(), table.recall(), table.f1()
     assert table.total == 20
@@ -60,7 +60,7 @@ def test_agrees_with_what_was_reckoned_by_hand():
     # Wilson by hand, z² = 3.841459: 8 of 10 is (0.8 + 0.192073 ± 1.959964·√(0.016 + 0.009604)) / 1.384146
     assert precision.interval == (pytest.approx(0.49016, abs=5e-5), pytest.approx(0.94332, abs=5e-5))
     assert recall.interval == (pytest.approx(0.39062, abs=5e-5), pytest.approx(0.86187, abs=5e-5))
-    # 8 of 14 is 0.32590 to 0.78617 as a Jaccard index; 2·J / (1 + J) of its ends
+    # as a Jaccard index, 8 of 14 is 0.32590 to 0.78617; F1 is 2·J / (1 + J) of both ends
     assert f1.interval == (pytest.approx(0.49159, abs=5e-5), pytest.approx(0.88029, abs=5e-5))
 
 

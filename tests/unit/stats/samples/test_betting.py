@@ -11,7 +11,7 @@ DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.4, 0.0, 0.25, 1.0]), min_size=1
 
 @given(null=st.floats(-0.9, 0.9), low=st.floats(-1, 0.9), high=st.floats(-0.9, 1))
 def test_no_bet_is_favourable_where_the_mean_is_the_null(null, low, high):
-    # a difference of two values whose mean is the null: the capital's mean is 1 then, whatever the parts are
+    # a two-point distribution whose mean is the null: the expected capital is then 1, for any parts
     low, high = min(low, null - 0.01), max(high, null + 0.01)
     chance = (null - low) / (high - low)
     mean = chance * evidence_above({(high, 1.0): 1}, null) + (1 - chance) * evidence_above({(low, 1.0): 1}, null)
@@ -51,7 +51,7 @@ def test_the_evidence_is_the_mean_of_what_each_part_makes_of_its_capital():
     ("value", "margin", "claim", "null"),
     [
         (1.0, 0.0, "better", 0.0),
-        (1.0, 0.3, "non-inferior", -0.3),  # which is sooner certain than that it is better by more than the margin
+        (1.0, 0.3, "non-inferior", -0.3),  # certain before it is better by more than the margin
         (-1.0, 0.0, "worse", 0.0),
         (-1.0, 0.3, "worse", 0.3),
         (0.0, 0.3, "non-inferior", -0.3),
@@ -120,7 +120,7 @@ def test_a_claim_stays_and_counts_what_was_drawn_up_to_it():
 
 @pytest.mark.parametrize(("difference", "changing"), [(0.0, 0.2), (0.0, 0.6)])
 def test_looked_at_after_every_case_claims_are_wrong_less_often_than_alpha(difference, changing):
-    # benchmarks/sequential_comparison.py with other numbers; 11 of 120 has a chance of 3 % at a true rate of 5 %
+    # benchmarks/sequential_comparison.py with other numbers; at a true rate of 5%, 11 of 120 has a probability of 3%
     dice = random.Random(11)
     wrong = 0
     for _ in range(120):

@@ -75,7 +75,7 @@ def test_the_interval_covers_what_the_estimate_misses(rate, number, k):
         for low, high in [at_k_interval(number, passed, k)]
         if low <= truth <= high
     )
-    assert covered > 0.91  # as much as Wilson's interval covers the rate itself
+    assert covered > 0.91  # the coverage of Wilson's interval for the rate itself
 
 
 @given(st.integers(2, 9).flatmap(lambda number: st.tuples(st.just(number), st.integers(0, number))))

@@ -38,12 +38,12 @@ def of(text: str) -> list[Sample]:
         ("pfffff", "below", "failed"),
         ("ppe", "errored", "errored"),
         ("e", "errored", "errored"),
-        ("s", "errored", "skipped"),  # held back: another case, which it depends on, failed
+        ("s", "errored", "skipped"),  # skipped: another case, which it depends on, failed
         ("ps", "errored", "skipped"),
         ("ppppf" * 4, "undecided", "passed"),
         ("pppff" * 4, "undecided", "failed"),
-        ("fff" + "p" * 17, "below", "failed"),  # what was decided stays so, whatever comes after
-        ("p" * 16 + "e", "above", "errored"),  # but an error is no sample
+        ("fff" + "p" * 17, "below", "failed"),  # once decided, later samples do not change it
+        ("p" * 16 + "e", "above", "errored"),  # an error is no sample
     ],
 )
 def test_when_samples_end_and_what_the_case_comes_to(samples, why, verdict):
@@ -111,7 +111,7 @@ def test_how_many_samples_that_are_all_alike_decide(threshold, passes, failures)
 
 
 def test_it_is_the_expectation_of_no_gain_at_the_threshold():
-    """A supermartingale: what the next sample makes of the evidence is, in the mean, no more than it is now."""
+    """A supermartingale: the next sample does not increase the expected evidence."""
     for threshold in (0.3, 0.5, 0.8, 0.95):
         for passed in range(12):
             for failed in range(6):
@@ -177,7 +177,7 @@ WAYS = {
 
 
 def ends(rule: Rule, kinds: tuple[str, ...]):
-    """Every way in which the samples of a case can go, up to where they end."""
+    """Yield every sequence of samples of a case up to its stop."""
     ways: list[tuple[str, ...]] = [()]
     while ways:
         way = ways.pop()
@@ -189,7 +189,7 @@ def ends(rule: Rule, kinds: tuple[str, ...]):
 
 
 def expected(chances: dict[str, float], rule: Rule) -> tuple[float, float]:
-    """The mean of the estimate, and of the share that passed, over all ways: exact."""
+    """Return the exact expectation of the estimate and of the passed share, over all sequences."""
     estimate = share = 0.0
     for way, stopped in ends(rule, tuple(chances)):
         chance = 1.0

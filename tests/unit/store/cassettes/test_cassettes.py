@@ -1,4 +1,4 @@
-"""Lines of a cassette, by hands and merges, and the database of the cache."""
+"""Lines of a cassette, edited by hand or merged, and the database of the cache."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""trace.json, written and read."""
+"""Writing and reading trace.json."""
 
 import json
 from pathlib import Path

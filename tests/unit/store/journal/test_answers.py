@@ -1,4 +1,4 @@
-"""The lines of a journal, key by key: what this version writes, later ones read."""
+"""The lines of a journal by key: this version writes them, later ones must read them."""
 
 import json
 from zlib import crc32
@@ -69,7 +69,7 @@ FULL = TargetResponse(
 
 
 def body_of(line: bytes) -> dict[str, object]:
-    """What a line says; its own checksum must be right."""
+    """Return the content of a line, whose own checksum must be right."""
     assert line.endswith(b"\n")
     found = json.loads(line)
     rest = line[:-1].replace(b'"crc32":"%s",' % found["crc32"].encode(), b"", 1)
@@ -121,7 +121,7 @@ def test_what_a_judge_said_and_what_held_a_secret_are_marked():
 
 LINES = {
     "answer": answer_line("k", "c", FULL),
-    "spent": spent_line("12345678deadbeef", "c", USAGE, 0.5),  # hex where the line of a row has its checksum
+    "spent": spent_line("12345678deadbeef", "c", USAGE, 0.5),  # hex where a row's line has its checksum
     "discarded": discard_line(["a", "b"]),
     "row": row_checksum_line("k", b"the row", 12.75),
     "summary": summary_checksum_line(b"{}", 34),
@@ -166,14 +166,14 @@ PAID = TargetResponse("yes", cost_usd=0.25, token_usage=TokenUsage(90, 10))
 
 
 def call_for(key, case="case", *, judge=False, **changed):
-    """A call for a case of the suite `refunds` on the target `gpt`."""
+    """Return a call for a case of the suite `refunds` on the target `gpt`."""
     made = call(key, case)
     request = replace(made.request, suite="refunds\0a hash", nonces=("n",) if judge else (), **changed)
     return structs.replace(made, request=request)
 
 
 def row(key="row", case="case", judged=None, **more):
-    """The line of a row; `judged`: the answer of a judge whose cost it reports."""
+    """Return the line of a row; `judged` is the judge's answer whose cost it reports."""
     took = {} if judged is None else {"judge_cost_usd": judged.cost_usd, "judge_token_usage": judged.token_usage}
     return to_json(row_of(finished(trial=trial(case, key=key, **more), **took), ROOT))
 
@@ -273,7 +273,7 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
 
 
 NO_PRICE = b'{"key":"k","case":"a","cost_usd":"much"}'
-"""With a checksum of its own, and not written by agentv."""
+"""Has a valid checksum, but was not written by agentv."""
 
 
 def test_what_an_agents_model_calls_took_counts_call_by_call_and_its_answer_not_again(tmp_path):

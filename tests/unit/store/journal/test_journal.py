@@ -242,9 +242,7 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
             journal.keep(call("k"), TargetResponse(f"it is {secret}", metadata={secret: secret}))
             journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
             journal.load_answers()
-            assert (
-                journal.stored_answer(call("k")) is None
-            )  # it is not quite what was answered, so that the call is made again
+            assert journal.stored_answer(call("k")) is None  # not exactly the answer, so the call is made again
         line = json.loads((directory.path / "journal.jsonl").read_text().splitlines()[1])
         assert (line["output"], line["metadata"], line["redacted"]) == (
             "it is [redacted]", {"[redacted]": "[redacted]"}, True,
@@ -284,7 +282,7 @@ def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(director
         journal.keep(judging("shared"), verdict)
         journal.keep(judging("other"), verdict)
         journal.finish(structs.replace(finished(trial=trial("case", key="first")), judge_cost_usd=0.005))
-    with Journal(directory, ROOT) as journal:  # the second trial, and what the third one paid for, have no row yet
+    with Journal(directory, ROOT) as journal:  # the second trial, and the third one's paid call, have no row yet
         journal.load_answers()
         journal.retire_rows(lambda row: False, lambda finished: finished)
         kept = [journal.stored_answer(judging(key)) for key in ("other", "shared", "other")]
@@ -292,7 +290,7 @@ def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(director
 
 
 def sealed(body):
-    """A line with a right checksum, whoever wrote it."""
+    """Return a line with a valid checksum."""
     return b'{"crc32":"%08x",%b\n' % (crc32(body), body[1:])
 
 

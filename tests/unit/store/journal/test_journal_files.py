@@ -1,4 +1,4 @@
-"""The files that a run appends to, read by an earlier run's journal and moved by one that runs again."""
+"""The files that a run appends to, read through an earlier run's journal and moved by a resumed run."""
 
 import json
 import shutil
@@ -87,7 +87,7 @@ def test_rows_are_moved_to_another_file_and_more_can_follow(tmp_path, files):
 def test_what_failed_in_the_background_is_raised_by_the_next_check_and_answer(tmp_path):
     files = JournalFiles(tmp_path)
     files.check()
-    files._flusher.failure = StoreError("cannot write: the disk is full")  # as its thread sets it
+    files._flusher.failure = StoreError("cannot write: the disk is full")  # as set by its thread
     for write in (files.check, lambda: files.append_answer(ANSWER)):
         with pytest.raises(StoreError, match="the disk is full"):
             write()

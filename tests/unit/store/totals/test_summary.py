@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
 
 def row(status="passed", case_id="a", *, score=None, scores=(), **given):
-    """A row, by way of the file: what is not said is as the writer says it."""
+    """Return a row, read back from a file; missing fields are as the writer sets them."""
     spent = {name: given.pop(name) for name in _SPENT if name in given}
     chosen = {"passed": 1.0, "failed": 0.0}.get(status) if score is None else score
     result = finished(status, trial=trial(case_id, **given), score=chosen, scores=scores, **spent)
@@ -81,7 +81,7 @@ def test_a_case_has_not_passed_where_a_whole_target_did_not_run():
 
 
 def _asked(suite, number, *places, failing=0):
-    """Rows of so many cases, each at all these targets and prompts; the first ones fail at every one of them."""
+    """Return rows of this many cases at all these targets and prompts; the first `failing` ones fail at all of them."""
     return [
         row("failed" if case < failing else "passed", f"case-{case}", suite=suite, target=target, prompt_id=prompt)
         for case in range(number)
@@ -98,7 +98,7 @@ def test_the_interval_counts_a_case_once_on_however_many_targets_and_prompts():
     assert one.pass_rate_interval == wilson_interval(24, 30)
     assert (two.judged, two.pass_rate_interval) == (60, estimated_rate([(2, 2)] * 24 + [(2, 0)] * 6).interval)
     assert four.pass_rate_interval == estimated_rate([(4, 4)] * 24 + [(4, 0)] * 6).interval
-    for found in (two, four):  # what ends alike on two targets is no second piece of evidence
+    for found in (two, four):  # equal results on two targets are not independent evidence
         low, high = found.pass_rate_interval
         assert (low, high) == (pytest.approx(0.62, abs=0.02), pytest.approx(0.91, abs=0.02))
     assert four.by_suite["s"].pass_rate_interval == four.pass_rate_interval
@@ -171,7 +171,7 @@ def test_the_interval_of_all_cases_holds_their_rate(drawn, of, failing):
             tally.add(TalliedCase(status, PROFILE, case, Trials(1, status == "passed", 0, 0.0, 0.0), True, True))
         low, high = tally.interval_of_all(of)
         held += number * (low - 1e-9 <= (of - failed) / of <= high + 1e-9)
-    assert held >= 0.92 * 4000  # Wilson's interval is below its level where nearly all cases end alike
+    assert held >= 0.92 * 4000  # Wilson's interval covers less than its level where nearly all cases agree
 
 
 def _samples(case_id, *statuses, **given):
@@ -185,7 +185,7 @@ def test_an_errored_sample_drops_itself_and_not_its_case():
     assert (found.pass_rate, found.judged) == ((1 / 2 + 1) / 2, 5)  # the mean of the two cases
     assert found.pass_rate_bounds == ((1 / 3 + 1) / 2, (2 / 3 + 1) / 2)
     assert (found.cases, found.rule_pass_rate) == (Counts(2, 1, 0, 1, 0), 1.0)
-    assert found.rule_pass_rate_bounds == (0.5, 0.5)  # 2 of 3 are too few, whatever the errored one would have been
+    assert found.rule_pass_rate_bounds == (0.5, 0.5)  # 2 of 3 are too few, whatever the errored one's result
     assert found.mean_score == 0.75
 
 

@@ -55,7 +55,7 @@ def test_costs_of_cells_sum_to_the_cost_of_the_run():
         replaced=[again],
     )
     gpt, claude = (cells(found)[None, name].usage for name in ("gpt", "claude"))
-    assert (gpt.cost_usd, gpt.unpriced_trials, gpt.reused) == (0.75, 1, 0)  # the attempt that was repeated was paid for
+    assert (gpt.cost_usd, gpt.unpriced_trials, gpt.reused) == (0.75, 1, 0)  # the repeated attempt was paid for
     assert (claude.cost_usd, claude.reused) == (0.125, 1)
     assert found.cost_usd == gpt.cost_usd + claude.cost_usd
 
@@ -76,8 +76,8 @@ def test_latency_is_that_of_answers_and_not_of_errors():
     fast = [row("passed", f"c{at}", "gpt", duration_ms=100.0 + at) for at in range(20)]
     found = summary(*fast, row("errored", "slow", "gpt", duration_ms=60000.0), row("passed", "a", "claude"))
     gpt, claude = (cells(found)[None, name].usage for name in ("gpt", "claude"))
-    assert (gpt.answers, gpt.latency_ms, gpt.latency_p95_ms) == (20, 109.5, 118.0)  # as float32, to a tenth
-    assert claude.latency_p95_ms is None  # of one answer
+    assert (gpt.answers, gpt.latency_ms, gpt.latency_p95_ms) == (20, 109.5, 118.0)  # float32, rounded to a tenth
+    assert claude.latency_p95_ms is None  # one answer has no percentile
 
 
 def test_a_run_that_its_results_cut_short_has_no_interval_in_any_cell():
@@ -107,7 +107,7 @@ def test_means_are_over_the_same_cases_for_every_k():
     assert found.pass_at_k == {1: 0.75, 2: pytest.approx((1 + 5 / 6) / 2), 4: 1.0}
     assert found.pass_hat_k == {1: 0.75, 2: pytest.approx((1 + 1 / 6) / 2), 4: 0.5}
     assert (found.cases, found.complete) == (3, 2)
-    most = tallied((2, 2), (2, 0), (4, 4))  # one that has more is complete, too
+    most = tallied((2, 2), (2, 0), (4, 4))  # a case with more samples is complete too
     assert (most.pass_at_k, most.complete) == ({1: pytest.approx(2 / 3), 2: pytest.approx(2 / 3)}, 3)
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's API, through its own SDK, against a server on loopback."""
+"""Anthropic's API, through its own SDK, against a loopback server."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ def settings(server: ModelServer, model: str = "claude-haiku-4-5", **others: obj
 
 
 def sent(one: object = None, model: str = "claude-haiku-4-5", **others: object) -> dict:
-    """The body of a request."""
+    """Return the body of a request."""
     return dict(asking.sent(partial(settings, model=model, **others), one).body)
 
 

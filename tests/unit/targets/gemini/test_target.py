@@ -1,4 +1,4 @@
-"""Gemini's API, through Google's own SDK, against a server on loopback."""
+"""Gemini's API, through Google's own SDK, against a loopback server."""
 
 import re
 import subprocess
@@ -30,12 +30,12 @@ def settings(server: ModelServer, model: str = "gemini-2.5-flash", **others: obj
 
 
 def sent(one: object = None, model: str = "gemini-2.5-flash", **others: object) -> dict:
-    """The body of a request."""
+    """Return the body of a request."""
     return camel(asking.sent(partial(settings, model=model, **others), one).body)
 
 
 def camel(value):
-    """The API reads keys in both spellings, and the SDK sends both."""
+    """Return the value with camel-case keys; the API accepts both spellings, and the SDK sends both."""
     if isinstance(value, list):
         return [camel(one) for one in value]
     if not isinstance(value, dict):
@@ -112,7 +112,7 @@ def test_calls_of_tools_and_their_results_are_joined():
 def test_a_call_that_the_model_did_not_make_is_marked_where_it_wants_signatures():
     (asked, other) = of(*TOOLS, model="gemini-3.8-flash")["contents"][1]["parts"]
     assert asked["thoughtSignature"]
-    assert "thoughtSignature" not in other  # of calls made at once only the first has one
+    assert "thoughtSignature" not in other  # of parallel calls, only the first has one
 
 
 def test_tools_may_be_in_the_shape_of_gemini_or_of_openai():
@@ -189,7 +189,7 @@ def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
         found = answer(at_home(settings(server)))
         assert found.token_usage == usage
         assert found.cost_usd > 0
-        assert answer(settings(server)).cost_usd is None  # on a server of somebody else's
+        assert answer(settings(server)).cost_usd is None  # on a third-party server
     (found,) = told(settings, Answer("a", usage=None))
     assert (found.token_usage, found.cost_usd) == (None, None)
 
@@ -242,7 +242,7 @@ def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
         assert server.calls[0].model == "gemini-embedding-2"
         assert len(found.vectors) == 2
         embedded(settings(server, "gemini-embedding-3"), ["one"])
-        assert server.calls[-1].model == "gemini-embedding-3"  # by its name it makes vectors, and no answers
+        assert server.calls[-1].model == "gemini-embedding-3"  # its name marks an embedding model
 
 
 @pytest.mark.parametrize(

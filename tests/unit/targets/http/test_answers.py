@@ -119,7 +119,7 @@ def test_a_response_made_by_users_code_is_looked_at():
 
 
 def test_a_context_has_the_forms_that_retrievers_give():
-    class Document:  # as LangChain's
+    class Document:  # like LangChain's
         page_content, metadata = "c", {"source": "c.md"}
 
     items = ["a", {"content": "b", "id": 7, "score": 0.5, "page": 2}, Document(), RetrievedText("d", score=1.0)]

@@ -1,4 +1,4 @@
-"""What an error status and the headers beside it say."""
+"""The meaning of an error status and its headers."""
 
 from datetime import UTC, datetime
 

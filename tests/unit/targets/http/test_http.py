@@ -81,7 +81,7 @@ def test_a_server_is_a_providers_own_by_its_host_alone(url, found):
 )
 def test_each_provider_knows_its_own_servers(kind, own):
     assert kind("m", base_url=own).elsewhere() is None
-    if kind is not Ollama:  # which is nobody's in particular
+    if kind is not Ollama:  # Ollama belongs to no hosted provider
         assert kind("m", base_url="http://localhost:8000/v1").elsewhere() == "http://localhost:8000/v1"
 
 
@@ -132,7 +132,7 @@ def server() -> Iterator[MisbehavingServer]:
 
 @pytest.fixture
 def http(server, tmp_path):
-    """A target whose server replies with a body."""
+    """Return a target whose server replies with a body."""
 
     def made(kind, expression, file=None, body=BODY):
         path = None

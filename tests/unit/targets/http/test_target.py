@@ -24,7 +24,7 @@ def server() -> Iterator[MisbehavingServer]:
 
 @pytest.fixture
 def sent(server):
-    """What the server gets to see of a request."""
+    """Return what the server receives of a request."""
 
     def seen(one=None, **settings):
         found = answer(Http(server.url("echo"), **settings), one)
@@ -292,7 +292,7 @@ def test_a_proxy_that_the_environment_names_is_asked_instead(server, monkeypatch
 
 
 def replying_with(body: bytes, kind: str, unasked: bytes = b"") -> HttpServer:
-    """A server that sends something more after each reply."""
+    """Return a server that sends extra bytes after each reply."""
 
     def pieces() -> Iterator[bytes]:
         yield body

@@ -1,4 +1,4 @@
-"""Models by LiteLLM, and clouds through it, against servers on loopback."""
+"""Models through LiteLLM, and its clouds, against loopback servers."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def settings(server: ModelServer, model: str = "openai/gpt-4o", **others: object
 
 
 def sent(one: object = None, model: str = "openai/gpt-4o", **others: object) -> dict:
-    """The body of a request."""
+    """Return the body of a request."""
     return dict(asking.sent(partial(settings, model=model, **others), one).body)
 
 
@@ -136,7 +136,7 @@ def test_a_key_of_the_suites_environment_reaches_the_provider_and_is_written_now
     assert "secret" not in refused.message
     assert {name: value for name, value in os.environ.items() if before.get(name) != value}.keys() <= {
         "PYTEST_CURRENT_TEST",
-        "TIKTOKEN_CACHE_DIR",  # which LiteLLM sets, to find what it ships
+        "TIKTOKEN_CACHE_DIR",  # set by LiteLLM to find its bundled file
     }
 
 

@@ -1,4 +1,4 @@
-"""What every provider of a model API does alike, through its own SDK or library, against a server on loopback."""
+"""Common behaviour of all model API providers, through their own SDK or library, against a loopback server."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ OTHER_KEY = "sk-another-secret-key"
 
 @dataclass(frozen=True)
 class Api:
-    """A provider: its settings for a base URL, the path that URL has, and the variable of its key."""
+    """A provider: its settings for a base URL, the path of that URL, and its key's variable."""
 
     settings: Callable[[str], Any]
     path: str

@@ -143,7 +143,9 @@ def test_a_price_list_that_breaks_costs_no_answer(monkeypatch):
     def broken(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("genai_prices.calc_price", broken)  # another package, which fails where files cannot be opened
+    monkeypatch.setattr(
+        "genai_prices.calc_price", broken
+    )  # a third-party package that fails where files cannot be opened
     assert cost_of("openai", "gpt-4o", USAGE) is None
 
 
@@ -210,7 +212,7 @@ def test_a_tool_is_an_object(kind):
 
 
 def results(*messages: Message) -> list[str | None]:
-    """The tools whose calls the results answer."""
+    """Return the tools whose calls the results answer."""
     return [step.result_of and step.result_of.name for step in tool_steps(messages) if step.message.role == "tool"]
 
 

@@ -1,4 +1,4 @@
-"""Streamed answers of every provider, read from servers on loopback."""
+"""Streamed answers of every provider, read from loopback servers."""
 
 import json
 from codecs import BOM_UTF8
@@ -23,7 +23,7 @@ from needs import each
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Accessing the 'model_:DeprecationWarning"
-)  # litellm, of pydantic's models
+)  # from litellm's pydantic models
 
 APIS = {**model_apis.APIS, "ollama": lambda server: Ollama("llama3.2", server.ollama)}
 ALL = pytest.mark.parametrize("name", each(APIS))
@@ -72,7 +72,7 @@ def facts(found: TargetResponse) -> dict[str, Any]:
     ids=["ends early", "cut off", "goes silent"],
 )
 def test_a_stream_that_breaks_off_is_a_failure_with_what_came(name, step, code):
-    if name == "litellm":  # whose first call imports for seconds
+    if name == "litellm":  # its first call imports for seconds
         with ModelServer("hello") as server:
             answer(streamed(name, server), request(timeout_s=60.0))
     with ModelServer(step) as server:
@@ -81,7 +81,7 @@ def test_a_stream_that_breaks_off_is_a_failure_with_what_came(name, step, code):
     assert found.retryable
     assert found.response.output in (step.answer.text[:end] for end in range(1, len(step.answer.text)))
     assert found.response.time_to_first_token_ms > 0
-    assert (found.response.token_usage, found.response.finish_reason) == (None, None)  # nobody knows them
+    assert (found.response.token_usage, found.response.finish_reason) == (None, None)  # unknown
 
 
 @ALL

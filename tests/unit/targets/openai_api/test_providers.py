@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's API on loopback."""
+"""Loopback servers that speak OpenAI's API."""
 
 import asyncio
 from dataclasses import replace
@@ -32,7 +32,7 @@ def openai(server: ModelServer, model: str = "gpt-4o", **settings) -> OpenAI:
 
 
 def body_of(settings, one=None, server=None):
-    """What the server got."""
+    """Return the body that the server received."""
     answer(settings, one or request())
     return server.calls[-1].body
 
@@ -110,7 +110,7 @@ def test_cookies_are_not_kept():
         assert "cookie" not in server.calls[-1].headers
 
 
-# What goes out.
+# Requests.
 
 
 @BOTH
@@ -205,7 +205,7 @@ def test_tools_are_sent_in_the_form_of_the_api(api, server):
         assert body["tool_choice"] == {"type": "function", "name": "weather"}
 
 
-# What comes back.
+# Responses.
 
 
 def test_a_model_that_thinks_until_its_limit_says_so():

@@ -37,7 +37,8 @@ def said(settings, one=None):
 
 
 def gone(directory):
-    """Whether the agent has ended; its child in a session of its own is ended by the process in front, or here."""
+    """Whether the agent has ended; its child in another session is killed here, unless the parent process already
+    did."""
     agent, child = (directory / "pids").read_text().split()
     with suppress(ProcessLookupError):
         os.kill(int(child), signal.SIGKILL)
@@ -45,7 +46,7 @@ def gone(directory):
 
 
 def costs(amount, currency="USD"):
-    """A step that reports what the session has cost so far."""
+    """Return a step that reports the cost of the session so far."""
     cost = {"amount": amount, "currency": currency}
     return {"update": {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": cost}}
 
@@ -138,7 +139,7 @@ def test_pictures_go_to_agents_that_take_them(tmp_path):
     assert "image" in said(acp({"say": "{asked}"}, begin={"image": True}), asked).output
 
 
-# --- what would be green and wrong ---------------------------------------------------------------------------------
+# --- false passes --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

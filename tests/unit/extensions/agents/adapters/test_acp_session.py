@@ -1,4 +1,4 @@
-"""What an agent reports while it works, and how an interrupted run ends it."""
+"""What an agent reports while it works, and how it ends when the run is interrupted."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from doubles.processes_alive import all_gone
 
 
 async def interrupted(settings, asked, *, when):
-    """What an interrupted call gives, how long that takes, and what the agent reported."""
+    """Return the result of an interrupted call, and how long it took after the interruption."""
     target = settings.connect(spec_of(settings), None)
     interruption = asyncio.get_running_loop().create_future()
     begun = asyncio.Event()

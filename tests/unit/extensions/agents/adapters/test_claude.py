@@ -1,4 +1,4 @@
-"""Claude Code: what its recorded streams mean, and how it is started."""
+"""Claude Code: the meaning of its recorded streams, and how it is started."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_a_denial_counts_once_though_the_stream_reports_it_twice():
     denials = [one for one in recording.steps() if isinstance(one, PermissionStep)]
     assert [(one.tool, one.allowed) for one in denials] == [("write", False)]
     assert "don't ask mode" in str(denials[0].reason)
-    assert ending.failure is None  # it reports success: `endings` judges
+    assert ending.failure is None  # the stream reports success; `endings` decides
     assert [one.status for one in recording.steps() if isinstance(one, ToolCallStep)] == ["denied"]
 
 

@@ -1,4 +1,4 @@
-"""Codex: what its recorded streams mean, and how it is started."""
+"""Codex: the meaning of its recorded streams, and how it is started."""
 
 import json
 import tomllib

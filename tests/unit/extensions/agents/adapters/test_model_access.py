@@ -85,7 +85,7 @@ def test_the_upstream_of_the_gateway_has_the_protocol_that_the_agent_speaks(agen
     one = request("Fix it.", gateway=GatewayAccess("http://127.0.0.1:7777", "t"))
     said = everything(launched(agent, one, model="anthropic/m-1"))
     assert "7777/anthropic" in said
-    assert ("anthropic/m-1" in said) == (agent == "mini-swe-agent")  # whose library wants the provider
+    assert ("anthropic/m-1" in said) == (agent == "mini-swe-agent")  # its library needs the provider
 
 
 @pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli", "opencode"])

@@ -1,4 +1,4 @@
-"""Trials with an agent that prints a stream: false successes, limits, turns, what is left."""
+"""Trials with an agent that prints a stream: false successes, limits, turns, leftover processes and files."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ RESULT = '{"type":"result","subtype":"success","result":"Done.","is_error":false
 
 @pytest.fixture
 def box(tmp_path):
-    """A workspace with a HOME of its own, and a request in it."""
+    """Return a request in a workspace with its own HOME."""
     (tmp_path / "home").mkdir()
     (tmp_path / "work").mkdir()
     return request(

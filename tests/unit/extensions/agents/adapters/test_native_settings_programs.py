@@ -1,4 +1,4 @@
-"""Where the programs of agents are found, and what is said where they are not."""
+"""Where agents' programs are searched, and the messages when they are missing."""
 
 import sys
 

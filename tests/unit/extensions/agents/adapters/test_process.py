@@ -1,4 +1,4 @@
-"""The process of an agent: interrupted as by Ctrl-C, and ended where that does not help."""
+"""The process of an agent: interrupted as by Ctrl-C, and killed if it does not end."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Every adapter against what its real program printed: trace, tokens, verdict."""
+"""Every adapter against recorded output of its real program: trace, tokens, outcome."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ TURNS = AGENTS[:4]
 
 DONE = "Done: price is 2."
 EDITED = TokenUsage(850, 50, 900, 40, 0)
-"""What the server counted over four calls: 100/11 with 40 cached, 200/13, 250/9, 300/17."""
+"""Server's count over four calls (input/output): 100/11 with 40 cached, 200/13, 250/9, 300/17."""
 
 TOOLS = {
     "gemini-cli": [("read", "read_file"), ("write", "write_file"), ("shell", "run_shell_command")],
@@ -116,7 +116,7 @@ def test_tokens_of_an_errored_turn_are_kept(agent, tmp_path):
 
 @pytest.mark.parametrize("agent", ["pi-cli", "opencode"])
 def test_an_agent_that_says_nothing_gives_an_empty_answer(agent, tmp_path):
-    """The engine makes it the error `empty-output`."""
+    """The engine turns it into the error `empty-output`."""
     found = asked(played(agent, "empty"), tmp_path)
     assert isinstance(found, TargetResponse), found
     assert (found.output, found.token_usage.input, found.token_usage.output) == ("", 100, 20)
@@ -132,7 +132,7 @@ def test_a_denial_counts_as_an_answer_where_it_is_graded(agent, tmp_path):
 
 @pytest.mark.parametrize("agent", TURNS)
 def test_the_next_turn_resumes_the_session_and_counts_its_own_tokens(agent, tmp_path):
-    """Copilot's file has the usage of the whole session, so that both turns are one session here."""
+    """Copilot's file has the usage of the whole session, so here both turns share one session."""
     settings = played(agent, "two-1")
     first = asked(settings, tmp_path)
     assert isinstance(first, TargetResponse), first
@@ -198,7 +198,7 @@ def test_recorded_streams_hold_nothing_of_a_machine():
 
 
 def test_repeated_messages_are_neither_read_nor_kept(tmp_path):
-    """Of a long answer, pi prints more than any limit: each piece comes with all that was before it."""
+    """pi repeats all previous text with each piece, so that a long answer exceeds any limit."""
     program = """
 import sys
 for _ in range(80):

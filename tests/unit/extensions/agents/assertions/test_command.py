@@ -20,7 +20,7 @@ REPORT = """<?xml version="1.0"?><testsuites><testsuite name="pytest">
 
 
 class Directory(GivenWorkspace):
-    """A workspace without a sandbox, in which commands really run."""
+    """A workspace without a sandbox, in which commands run for real."""
 
     def __init__(self, path: Path) -> None:
         super().__init__([], path=str(path))
@@ -220,7 +220,7 @@ def test_a_reward_is_a_number_or_the_mean_of_several_each_from_0_to_1(tmp_path, 
 
 
 class Guarded(Directory):
-    """A workspace whose test configuration is restored, and whose hidden tests fail as it is said."""
+    """A workspace whose test configuration is restored, and whose hidden tests have the given result."""
 
     def __init__(self, path: Path, again: FailingTests | None, report: str | None = None) -> None:
         super().__init__(path)

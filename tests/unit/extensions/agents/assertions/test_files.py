@@ -150,7 +150,7 @@ def grade_changes(changes=CHANGES, **options):
         ({"deny": ("**/*.py",)}, False),
         ({"max_files": 3}, True),
         ({"max_files": 2}, False),
-        ({"max_lines": 4}, False),  # of a binary file nobody knows the lines
+        ({"max_lines": 4}, False),  # a binary file has no line count
         ({"none": True}, False),
     ],
 )

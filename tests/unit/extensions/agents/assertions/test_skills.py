@@ -1,4 +1,4 @@
-"""What shows that an agent used a skill, for the calls of each agent as its trace has them."""
+"""Evidence that an agent used a skill, from each agent's calls in its trace."""
 
 import json
 
@@ -25,7 +25,7 @@ def steps(native, arguments, **given):
 
 
 def used(native, arguments, **given):
-    """Whether an agent whose trace holds one call used `refund`, and no other skill."""
+    """Whether an agent with this one call in its trace used the skill `refund` and no other."""
     trace = Trace(steps(native, arguments, **given), source="test")
     context = answer("done", messages=messages_of(trace), agent_trace=trace)
     assert not graded(SkillUsed("other"), context).passed
@@ -42,7 +42,7 @@ def used(native, arguments, **given):
         ("Read", {"file_path": AT}),
         ("view", {"path": "/w/.github/skills/refund/SKILL.md"}),
         ("read_many_files", {"paths": ["a.md", AT]}),
-        ("read", {"path": "/work/refund/SKILL.md"}),  # a skill that is no part of a directory of skills
+        ("read", {"path": "/work/refund/SKILL.md"}),  # a skill outside any skills directory
         ("read", {"path": ".claude/skills/refund/references/rules.md"}),
         ("shell", {"command": ["bash", "-lc", f"cat {AT}"]}),  # Codex
         ("command_execution", {"command": f"/bin/bash -lc 'cat {AT} 2>/dev/null && ls'"}),
@@ -127,7 +127,7 @@ def test_hostile_arguments_are_survived():
 
 
 class TestActivation:
-    """The grade of one query: which of the skills were loaded."""
+    """Grading of one query by the skills that were loaded."""
 
     SKILLS = ("refund", "returns")
 

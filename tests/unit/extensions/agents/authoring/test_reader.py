@@ -1,4 +1,4 @@
-"""Workspaces of cases: the suite's with the case's over it, and what their hashes count."""
+"""Workspaces of cases: the suite's settings overridden by the case's, and what their hashes include."""
 
 import dataclasses
 from pathlib import Path
@@ -92,7 +92,7 @@ DOCKER = "workspace: {docker: {image: python}}\n"
 
 
 def on_machine(can, written, **flags):
-    """The codes and messages on a machine that can do this, or the sandboxes that a case asks for."""
+    """Return the codes and messages on a machine with these capabilities, or the sandboxes that a case needs."""
     Path("a.eval.yaml").write_text(
         f"target: echo\n{written}tests: [{{id: a, input: hello, assert: [contains: hello]}}]\n"
     )
@@ -105,7 +105,7 @@ def on_machine(can, written, **flags):
 
 @pytest.mark.parametrize("written", ["sandbox: bwrap\n", "sandbox: [bwrap]\n", "sandbox: [docker, bwrap]\n" + DOCKER])
 def test_a_sandbox_that_is_missing_is_an_error_wherever_it_is_asked_for(project, written, no_docker):
-    """The same by a flag, over a suite that asks for none."""
+    """The same with a flag, for a suite without a sandbox."""
     asked = on_machine(NOWHERE, written)
     flag = on_machine(NOWHERE, "workspace: {template: ./repo}\nsandbox: none\n", sandbox="bwrap")
     for (code, line, message), at in ((asked[0], 2), (flag[0], 3)):

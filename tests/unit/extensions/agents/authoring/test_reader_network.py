@@ -1,4 +1,4 @@
-"""Networks that keep an agent from its model or its tools, found when a suite is loaded."""
+"""Network settings that cut an agent off from its model or tools, detected when a suite is loaded."""
 
 from dataclasses import dataclass
 

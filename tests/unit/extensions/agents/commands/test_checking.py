@@ -78,7 +78,7 @@ def test_a_case_that_passes_untouched_is_found(project):
 
 
 def test_cases_are_checked_whatever_becomes_of_those_that_they_depend_on(project):
-    """Otherwise they would not run for an agent that does nothing, and count as sound."""
+    """Otherwise they would be skipped for an agent that does nothing, and count as sound."""
     weak = "- {id: weak, depends_on: [first], input: Fix it., assert: [file-exists: app.py]}\n"
     file = write(project, f"- id: first\n{GRADED}- id: sound\n  depends_on: [first]\n  solution: right\n{GRADED}{weak}")
     report, problems = checked(file)

@@ -1,4 +1,4 @@
-"""Sessions of others as rows."""
+"""Sessions of other programs as rows."""
 
 import json
 from contextlib import closing

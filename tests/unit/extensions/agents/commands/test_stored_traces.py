@@ -1,4 +1,4 @@
-"""Traces of the trials of a stored run, and what is made of them."""
+"""Traces of a stored run's trials, and their conversions."""
 
 import json
 

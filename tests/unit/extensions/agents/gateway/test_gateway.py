@@ -1,4 +1,4 @@
-"""The gateway in front of a model server: real SDKs, and everything that an agent could try."""
+"""The gateway in front of a model server: real SDKs, and everything an agent could try."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ QUICK = Retry(max_retries=2, initial_delay_ms=1, max_delay_ms=1)
 
 
 class Opened:
-    """The sessions of a test, each with clients of the SDKs."""
+    """The sessions of a test, each with SDK clients."""
 
     def __init__(self, server: ModelServer, connections: Connections) -> None:
         self.server, self.connections = server, connections
@@ -81,11 +81,11 @@ def anthropic_of(session, max_retries=0):
 
 
 CLIENTS: list[Any] = []
-"""Clients of the SDKs, closed with their test's loop."""
+"""SDK clients, closed with their test's loop."""
 
 
 async def post(session, path, body: Any = None, headers=None, method="POST"):
-    """A request as it is written, and its status and text."""
+    """Send a raw request and return its status and text."""
     sent = {"Authorization": f"Bearer {session.access.token}"} if headers is None else headers
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     async with (
@@ -183,7 +183,7 @@ async def test_a_token_is_of_one_trial_and_ends_with_it():
         await kept.chat.completions.create(model="m", messages=HI)
         await one.close()
         with pytest.raises(openai.AuthenticationError):
-            await kept.chat.completions.create(model="m", messages=HI)  # over the connection that is open
+            await kept.chat.completions.create(model="m", messages=HI)  # over the open connection
         assert (len(one.usages()), len(two.usages()), len(opened.server.calls)) == (2, 0, 2)
 
 
@@ -405,7 +405,7 @@ CALL = Call("k", "t", TargetRequest("a", "hi", (Message("user", "hi"),)))
 
 
 def recording_of(path, *, replays=False):
-    """The recording of a trial, made or replayed, and the cassette that it is in."""
+    """Return the recording of a trial, made or replayed, and its cassette."""
     cassette = Cassette.load(path, Redactor()) if replays else Cassette(path, Redactor())
     return cassette, CassetteExchanges(cassette, records=not replays, adds=False).open(CALL)
 

@@ -1,4 +1,4 @@
-"""What the model calls of a trial show of its agent, in the protocols that the gateway speaks."""
+"""What a trial's model calls show about its agent, in the gateway's protocols."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What differs between two runs of the same agent, and must not count as another prompt."""
+"""Differences between two runs of the same agent that must not count as a different prompt."""
 
 import pytest
 

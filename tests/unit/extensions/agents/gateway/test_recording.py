@@ -1,4 +1,4 @@
-"""Recorded trials of agents: matched in their conversations, reported where they differ, whole or refused."""
+"""Recorded trials of agents: matched by conversation, differences reported, complete or refused."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ CALL = Call("k1", "claude", TargetRequest("fix", "Fix it", (Message("user", "Fix
 
 
 def request(*texts: str, system="You are an agent.", tools=("edit",), model="m-1", **more) -> ModelRequest:
-    """A request of Anthropic's protocol: what the user and the model said in turns."""
+    """Return a request of Anthropic's protocol with alternating texts of the user and the model."""
     roles = ("user", "assistant")
     body = {
         "model": model,
@@ -51,7 +51,7 @@ def path(tmp_path):
 
 
 def recorded(path, run, call=CALL, *, complete=True, redactor=None):
-    """The cassette that a run of one trial leaves."""
+    """Record a run of one trial, and return the cassette."""
     cassette = Cassette(path, redactor or Redactor())
     record(cassette, run, call, complete=complete)
     return cassette
@@ -61,7 +61,7 @@ def record(cassette, run, call=CALL, *, complete=True):
     trial = CassetteExchanges(cassette, records=True, adds=False).open(call)
     assert not trial.replays
     keeping = [trial.begin(asked) for asked, _ in run]
-    for keep, (_, given) in reversed(list(zip(keeping, run, strict=True))):  # replies end in another order
+    for keep, (_, given) in reversed(list(zip(keeping, run, strict=True))):  # replies end in a different order
         if given is not None:
             keep(given)
     trial.finish(complete=complete)

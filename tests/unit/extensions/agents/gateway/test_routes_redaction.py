@@ -1,4 +1,4 @@
-"""The real key in what an API replies."""
+"""The real key in an API's replies."""
 
 from agentv.extensions.agents.gateway.routes import StreamRedaction
 from agentv.model.suite.tools import ModelUpstream

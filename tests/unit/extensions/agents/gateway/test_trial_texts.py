@@ -1,4 +1,4 @@
-"""Texts of one trial in recorded replies: wherever a stream cuts them, another trial gets its own."""
+"""Paths and tokens of one trial in recorded replies: wherever a stream splits them, a replay gets its own."""
 
 import json
 
@@ -33,7 +33,7 @@ def events_of(body: bytes):
 
 
 class Anthropic:
-    """Blocks of text and of tool arguments, whose pieces come in turns."""
+    """Interleaved deltas of a text block and two blocks of tool arguments."""
 
     @staticmethod
     def stream(pieces, arguments):
@@ -54,7 +54,7 @@ class Anthropic:
 
 
 class Chat:
-    """OpenAI's chat: one delta with all that is new."""
+    """OpenAI's chat completions: each delta has all new text and arguments."""
 
     @staticmethod
     def stream(pieces, arguments):
@@ -73,7 +73,7 @@ class Chat:
 
 
 class Responses:
-    """OpenAI's responses: what the deltas say is repeated whole, twice."""
+    """OpenAI's responses: the content of the deltas is repeated in full, twice."""
 
     @staticmethod
     def stream(pieces, arguments):
@@ -102,7 +102,7 @@ class Responses:
 
 
 class Gemini:
-    """Parts of text, and calls whose arguments are objects."""
+    """Text parts, and calls whose arguments are objects."""
 
     @staticmethod
     def stream(pieces, arguments):
@@ -124,20 +124,20 @@ PROTOCOLS = pytest.mark.parametrize("protocol", [Anthropic, Chat, Responses, Gem
 
 
 def cut(text, places):
-    """A text in pieces; as many as there are places, and one."""
+    """Split a text at these places into one more piece than places."""
     ends = sorted(place % (len(text) + 1) for place in places)
     return [text[first:last] for first, last in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
 def said(values):
-    """What a model says and gives to tools that knows these texts."""
+    """Return the text and tool arguments of a model that uses these values."""
     token, repository, workspace, home, trial = values
     text = f"I look at {workspace}/a.txt,\n{home}/.x and {trial}. In '{repository}', -I{workspace}/inc ({token})"
     return text, {"path": f"{workspace}/a.txt", "text": f"cd {home}\n{workspace}/run '[agentv:workspace]'"}
 
 
 def replayed(protocol, pieces, arguments):
-    """The events that a replay gives, and those that were recorded."""
+    """Check the recorded events, and return the replayed ones."""
     recorded = list(protocol.stream(pieces, arguments))
     reply = ModelReply(200, "text/event-stream", sse(*recorded))
     kept = RECORDED.to_recorded(reply)
@@ -182,7 +182,7 @@ def test_a_replay_says_what_a_model_in_its_place_would_have_streamed(protocol, s
 
 @pytest.mark.parametrize("size", [2, 3, 7, 23, 24])
 def test_no_text_is_empty_that_was_not(size):
-    """Gemini's program takes an empty part for an error."""
+    """Gemini CLI treats an empty part as an error."""
     text = f"{A[2]} and {A[3]}/a"
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     kept = RECORDED.to_recorded(ModelReply(200, "text/event-stream", sse(*Gemini.stream(pieces, ["{}"]))))

@@ -1,4 +1,4 @@
-"""Usage out of streams, in chunks of any size."""
+"""Usage from streams in chunks of any size."""
 
 import json
 from itertools import pairwise

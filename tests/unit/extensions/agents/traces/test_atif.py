@@ -1,4 +1,4 @@
-"""Harbor's trajectories, read and written."""
+"""Reading and writing Harbor's trajectories."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""OTLP, read and written."""
+"""Reading and writing OTLP."""
 
 import json
 from pathlib import Path
@@ -212,7 +212,7 @@ def test_a_message_without_a_model_call_is_not_counted_as_one():
 
 @pytest.mark.parametrize(("name", "agent"), [("langgraph", "LangGraph"), ("openai-agents", "shop"), ("pydantic-ai", "ChatCompletion")])  # fmt: skip
 def test_openinference_as_three_frameworks_record_it(name, agent):
-    """LangGraph names an argument by its value alone; pydantic-ai's client has a trace for each call of the model."""
+    """LangGraph uses an argument's value as its name; pydantic-ai's client has a trace for each model call."""
     [trace] = read_otlp((RECORDED / f"{name}.pb").read_bytes())
     assert [(call.name, call.arguments, call.result, call.status) for call in trace.tool_calls] == [
         ("get_order", {"order_id": "7"}, '{"price": 40}', "completed"),

@@ -1,4 +1,4 @@
-"""Returns of agent frameworks, as small classes with the names and attributes of the real ones.
+"""Return values of agent frameworks, as small classes with the names and attributes of the real ones.
 
 Recorded from pydantic-ai 2.68, openai-agents 0.24, langchain 1.5 with langgraph 1.2, crewai 1.15, smolagents 1.26,
 google-adk 2.13, openai 3.57 and anthropic 2.14.
@@ -19,12 +19,12 @@ ANSWER = "Order A-42 is shipped."
 
 
 def made(name: str, **fields: Any) -> Any:
-    """An object whose class has this name."""
+    """Return an object whose class has this name."""
     return type(name, (Object,), {})(**fields)
 
 
 def dumping(name: str, **fields: Any) -> Any:
-    """The same of a model of pydantic's."""
+    """Return the same for a pydantic model."""
     return type(name, (Object,), {"model_dump": lambda self, **_: vars(self)})(**fields)
 
 

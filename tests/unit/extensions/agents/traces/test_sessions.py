@@ -1,4 +1,4 @@
-"""Session files of coding agents: what the programs wrote against our model server, and what they wrote earlier."""
+"""Session files of coding agents, written by the programs against a local model server, and older ones."""
 
 import json
 import random
@@ -48,7 +48,7 @@ SAMPLES = {
     "pi": ("01a2089f-dcab-7788-b4f3-295b63b5d939", ["read", "write"]),
 }
 GIVEN = {"claude": (680, 83, 520), "pi": (380, 59, 280)}
-"""Tokens that our server gave to the agent itself, and those from the cache: Claude Code answered once more."""
+"""Tokens that the server gave to the agent itself, with cached ones; Claude Code made one more call."""
 
 
 @pytest.mark.parametrize("program", SAMPLES)
@@ -76,7 +76,7 @@ def test_a_subagent_is_nested_in_its_call(program):
     inner = [step for step in trace.steps if step.parent == call.id]
     assert said(trace, call.id)[0] == ("user", "Count the lines of notes.txt")
     assert [step.name for step in trace.tool_calls if step.parent == call.id] == ["shell"]
-    if program != "codex":  # which had ended before its sub-agent did
+    if program != "codex":  # it had ended before its subagent
         assert [step.tokens.input for step in inner if isinstance(step, UsageStep)][:2] == [50, 60]
 
 
@@ -121,7 +121,7 @@ WRONG = [None, 1, -1, 1e308, "", [], {}, "x", [[[]]], {"a": {"b": [1]}}, True, "
 
 
 def mutated(rng, value):
-    """The value with some parts of the wrong type, and some missing."""
+    """Return the value with some parts missing or of the wrong type."""
     if rng.random() < 0.03:
         return rng.choice(WRONG)
     if isinstance(value, dict):

@@ -24,7 +24,7 @@ def chat(text: str) -> None:
 
 
 def on_a_thread(text: str) -> None:
-    """Without the context of this one, as a pool of threads runs things."""
+    """Run without this thread's context, as in a thread pool."""
     thread = Thread(target=chat, args=(text,))
     thread.start()
     thread.join()
@@ -111,7 +111,7 @@ def names(answer: Any) -> list[str]:
 @pytest.mark.parametrize("protobuf", [True, False])
 def test_a_program_sends_to_the_address_of_its_trial(protobuf):
     async def work(one: TrialSpans, two: TrialSpans) -> Any:
-        data = document("ab" * 16, "get_order")  # a trace of its own: the program does not read TRACEPARENT
+        data = document("ab" * 16, "get_order")  # a separate trace, because the program ignores TRACEPARENT
         body = protobuf_of(data) if protobuf else json.dumps(data).encode()
         kind = "application/x-protobuf" if protobuf else "application/json"
         statuses = [await send(one.env()["OTEL_EXPORTER_OTLP_ENDPOINT"], body, kind, path) for path in ("/v1/traces", "/v1/logs")]  # fmt: skip

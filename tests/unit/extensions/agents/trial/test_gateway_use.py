@@ -1,4 +1,4 @@
-"""The gateway in the way of a trial: opened, closed whatever happens, and its count in place of the agent's."""
+"""The gateway in a trial: opened, closed in every case, and counting tokens in place of the agent."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SPENT = Failure("budget-spent", "nothing is left")
 
 @dataclass
 class AtGateway:
-    """One trial whose agent calls its model through a gateway."""
+    """A trial whose agent calls its model through a gateway."""
 
     given: Given
     session: Any = None

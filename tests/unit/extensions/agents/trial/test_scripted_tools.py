@@ -49,7 +49,7 @@ ORDER = {"order_id": "string"}
 
 @pytest.fixture
 def tools(tmp_path):
-    """Makes tools of functions of one file."""
+    """Return a function that makes tools from the functions of one file."""
     (tmp_path / "tools.py").write_text(FUNCTIONS)
 
     def make(name, **others):
@@ -59,7 +59,7 @@ def tools(tmp_path):
 
 
 def served(server, use, directory=""):
-    """What `use(client)` gives, with a client of the `mcp` package at the server; and the running tools."""
+    """Return `use(client)` with a client of the `mcp` package connected to the server, and the running tools."""
 
     async def run():
         executor = DaemonThreads()

@@ -1,4 +1,5 @@
-"""Simulated users whose model and target are reached by the provider's protocol; `tests/cases` has what they say."""
+"""Simulated users whose model and target are called over the provider's protocol; `tests/cases` covers their
+messages."""
 
 import json
 
@@ -23,7 +24,7 @@ TARGETS = "targets: [{name: player, provider: openai, model: player, base_url: U
 
 
 class Shop:
-    """An agent and a user, and which of them was asked."""
+    """Models of an agent and a user; records which of them was called."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -31,7 +32,7 @@ class Shop:
     def __call__(self, model: str, said: str) -> tuple[str, float]:
         self.asked.append(model)
         if model == "player":
-            place = said.count('{"message"') - 1  # the instructions show one
+            place = said.count('{"message"') - 1  # the instructions contain one
             done = {"done": "achieved"} if "refunded" in said else {"message": f"Please {place}"}
             return json.dumps(done), 0.001
         return ("I refunded it.", 0.5) if "Please 2" in said else ("Why?", 0.01)
@@ -64,7 +65,7 @@ def test_a_conversation_goes_on_where_it_broke_off(tmp_path):
         before = list(shop.asked)
         journal = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
         kept = [line for line in journal if b'"output"' in line][:3]
-        (out / "journal.jsonl").write_bytes(b"".join(journal[: journal.index(kept[-1]) + 1]))  # as a kill leaves it
+        (out / "journal.jsonl").write_bytes(b"".join(journal[: journal.index(kept[-1]) + 1]))  # as after a kill
         (out / "index.jsonl").write_bytes(b"")
         (out / "summary.json").unlink()
         whole = run(tmp_path, server.openai, resume=out)

@@ -1,4 +1,4 @@
-"""The way of a trial with a workspace: opened, asked, finished, graded, closed, whatever happens."""
+"""A trial with a workspace: opened, called, finished, graded and closed in every case."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class Confined:
 
 @dataclass
 class Seen:
-    """An assertion that passes, and keeps what it sees."""
+    """An assertion that passes and records what it sees."""
 
     notes: list[str] = field(default_factory=list)
     contexts: list[Any] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Seen:
 
 @dataclass
 class Agent:
-    """A target with given answers that keeps its requests."""
+    """A target with given answers that records its requests."""
 
     notes: list[str]
     answers: list[Any]
@@ -74,12 +74,12 @@ class Agent:
         self.notes.append(f"end session of {request.case_id}")
 
     async def close(self):
-        """Nothing is open."""
+        pass
 
 
 @dataclass
 class Given:
-    """One trial, and what becomes of it."""
+    """A trial and its results."""
 
     answers: list[Any] = field(default_factory=lambda: [TargetResponse("done")])
     workspace: Any = None

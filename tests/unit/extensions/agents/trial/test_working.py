@@ -1,4 +1,4 @@
-"""The lines of agents that are working: what they say, how wide they are, and what no agent can do to a terminal."""
+"""Progress lines of working agents: their text and width, with terminal control sequences neutralized."""
 
 import pytest
 
@@ -12,7 +12,7 @@ HOSTILE = "\x1b[2J\x1b[31m\u202eevil\u2066\r\nPASSED \u200b\x07" + "漢" * 10_00
 
 
 def view(*given, now=65.0):
-    """A view of agents that began at 0, looked at a while later."""
+    """Return a view of agents that started at time 0, seen at `now`."""
     times = iter([0.0] * len(given))
     made = AgentsView(lambda: next(times, now))
     for number, (case, activity, names) in enumerate(given):

@@ -1,4 +1,4 @@
-"""Which recording a trial has, and what is named in its prompts."""
+"""The recording used for a trial, and the values named in its prompts."""
 
 from types import SimpleNamespace
 

@@ -7,11 +7,11 @@ from doubles.opened_workspaces import SANDBOXES, Place
 
 @pytest.fixture(params=SANDBOXES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A place for each sandbox that works here."""
+    """A place for each sandbox available on this machine."""
     return Place(tmp_path, request.param)
 
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Place:
-    """A place without a sandbox, for what does not depend on one."""
+    """A place without a sandbox, for tests that do not depend on one."""
     return Place(tmp_path)

@@ -1,4 +1,4 @@
-"""What a confined program reaches and sees, with real namespaces."""
+"""What a sandboxed program can reach and see, with real namespaces."""
 
 import socket
 import threading
@@ -34,7 +34,7 @@ def reached(family, address):
 
 @contextmanager
 def echoing(listening):
-    """A service of the host that answers with what it was sent, in capitals."""
+    """Serve on the host and answer with the received bytes in capitals."""
 
     def serve():
         while True:
@@ -59,7 +59,7 @@ def bound(family, address):
 
 
 def worked(place, script, forwards=None, *, network="loopback", env=None):
-    """How a shell script ends in the sandbox; `forwards` gives the ports for the HOME of the trial."""
+    """Run a shell script in the sandbox; `forwards` returns the ports for the trial's HOME."""
 
     async def work(workspaces):
         workspace = await workspaces.open(place.spec(network=network), None, place.env)
@@ -111,7 +111,7 @@ print(reached(socket.AF_INET6, ("2001:db8::1", 80)))
             "OSError 101",
             "OSError 101",
         ]
-        socket.create_connection(("127.0.0.1", port)).close()  # it was there all the time
+        socket.create_connection(("127.0.0.1", port)).close()  # the port was reachable all the time
 
 
 @needs("bwrap")

@@ -1,4 +1,4 @@
-"""Kept workspaces hold no secret."""
+"""Kept workspaces contain no secrets."""
 
 import os
 from pathlib import Path

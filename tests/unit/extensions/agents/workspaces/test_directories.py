@@ -41,7 +41,7 @@ asyncio.run(run())
 
 
 def killed(place: Path, template: Path, sandbox: str, mark: str, after_s: float) -> int:
-    """A run that is killed at some moment of its work; the number of its process."""
+    """Start a run, kill it after `after_s` seconds, and return its process id."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     argv = (sys.executable, "-c", OPENS, str(place), str(template), sandbox, mark)
     with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE) as process:

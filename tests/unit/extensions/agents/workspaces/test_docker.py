@@ -1,4 +1,4 @@
-"""The command lines of docker, as a stand-in for its client records them: no container was ever started here."""
+"""Docker command lines, recorded by a fake client: no container is started."""
 
 import json
 import os
@@ -124,7 +124,7 @@ def test_an_empty_workspace_has_the_files_of_the_image(client: Client, place: Pl
 
 
 def test_further_paths_of_the_workspace_are_for_graders(client: Client, place: Place, tmp_path: Path) -> None:
-    """An agent could make the directory a link, which docker would follow: then it is not there."""
+    """An agent could replace the directory by a link, which docker would follow; then it is not mounted."""
     for script, expected in (("true", ["/tests"]), ("ln -s /etc tests", [])):
         client.log.unlink(missing_ok=True)
         trial = place.trial(script, grade="true", docker=DEBIAN, mounts={"/tests": "tests"})

@@ -1,4 +1,4 @@
-"""Agents that cheat, and agents that do not end. Each runs in each sandbox that works here."""
+"""Agents that cheat or do not end, each in every sandbox available on this machine."""
 
 import json
 import os
@@ -20,12 +20,12 @@ from needs import needs
 
 
 def word() -> str:
-    """Marks the processes of one test in their command lines."""
+    """Return a word that marks a test's processes in their command lines."""
     return f"7{os.urandom(4).hex().translate(str.maketrans('abcdef', '123456'))}"
 
 
 def texts_below(directory: str) -> dict[str, str]:
-    """Path → text of the files of a directory."""
+    """Return path → text of the files in a directory."""
     root = Path(directory)
     return {
         str(one.relative_to(root)): one.read_text() for one in root.rglob("*") if one.suffix != ".pyc" and one.is_file()

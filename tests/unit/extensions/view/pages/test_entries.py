@@ -1,4 +1,4 @@
-"""Entries of the trials of a report."""
+"""Entries for a report's trials."""
 
 import json
 
