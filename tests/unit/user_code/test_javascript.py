@@ -10,7 +10,7 @@ from textwrap import dedent
 import pytest
 
 from agentv.assertions.user_code.custom import JavaScriptType
-from agentv.assertions.user_code.result import settle
+from agentv.assertions.user_code.result import verdict_of
 from agentv.assertions.user_code.script_and_python import JudgeAccess, Script
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
@@ -352,7 +352,7 @@ def test_what_cannot_be_read_back_is_an_error_of_that_file_alone(fresh, body):
     fine = fresh.write("export default () => true;")
     found = fresh.at_once((fine, 20), (bad, 20), (fine, 20))
     assert [found[0], found[2]] == [{"pass": True}] * 2
-    verdict = found[1] if isinstance(found[1], Failure) else settle(found[1])
+    verdict = found[1] if isinstance(found[1], Failure) else verdict_of(found[1])
     assert code(verdict) in {"assertion-crashed", "bad-result"}
 
 
