@@ -43,7 +43,7 @@ class WorkArchive(Protocol):
     """The work of agents that an earlier run stored, for regrading."""
 
     def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
-        """Return the stored work of a trial, None if there is none for this answer, or why it cannot be used.
+        """Return the stored work of a trial, None if none exists for this answer, or why it cannot be used.
 
         Args:
             trial: the trial, identified by its names, because its assertions may have changed.

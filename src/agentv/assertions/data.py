@@ -341,7 +341,7 @@ def _unsearchable(error: UnsearchableError) -> Grade:
 
 
 def reference_json(messages: Sequence[Message]) -> Json | NotJson:
-    """Return the JSON in the last assistant message of a reference answer that contains any, or why there is none."""
+    """Return the JSON in the last assistant message of a reference answer that contains any, or why none exists."""
     for message in reversed(messages):
         if message.role == "assistant":
             content = message.content

@@ -62,7 +62,7 @@ class Config(Struct, frozen=True):
         eval_patterns: as authored, relative to the directory that contains `.agentv`.
         providers: node of the configuration's targets, with its context.
         results: node of the server that `push` sends runs to, with its context, for each file that has one.
-        path: path of the first config file, or None if there is none.
+        path: path of the first config file, or None if none exists.
         nodes: node of each value, by key.
     """
 

@@ -66,7 +66,7 @@ def prompt_file_of(directory: str | Path) -> Path | None:
 
 
 def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = None) -> Path | None:
-    """The only prompt file of a directory, or None after reporting that there is none, or more than one.
+    """The only prompt file of a directory, or None after reporting that it has none, or more than one.
 
     Args:
         directory: absolute path of the prompt's directory.

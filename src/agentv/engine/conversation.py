@@ -129,7 +129,7 @@ class _Conversation(Struct):
         calls: number of calls to the target, without retries.
         user: the simulated user; None before the first turn, or if the case has none.
         done: how the user ended the conversation; None while it goes on.
-        failed: number of the failed turn after which no more turns are sent; None if there is none.
+        failed: number of the failed turn after which no more turns are sent; None if none exists.
     """
 
     trial: Trial
@@ -171,7 +171,7 @@ class _Conversation(Struct):
                 yield Turn((Message("user", reply.message),))
 
     async def send(self, turn: Turn, number: int) -> Failure | None:
-        """Send a turn, then keep and grade its answer; return a Failure if there is none or it cannot be graded."""
+        """Send a turn, then keep and grade its answer; return a Failure if none exists or it cannot be graded."""
         trial, run_context = self.trial, self.run_context
         self.sent = trial.case.flow.messages_for(self.transcript, turn.input)
         self.calls += 1

@@ -35,7 +35,7 @@ WHOLE = 0
 class TrialKey(NamedTuple):
     """Key of a dependency: one sample of a case on a target with a prompt, or the verdict over all samples (`WHOLE`).
 
-    Suites are told apart by identity, because two suites may have the same name.
+    Suites are distinguished by identity, because two suites may have the same name.
     """
 
     suite: int

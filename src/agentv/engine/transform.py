@@ -108,7 +108,7 @@ def _at_path(text: str, context: AssertionContext) -> Any:
 
 
 def _json_of(output: str | None, like: Json = None) -> tuple[Any] | None:
-    """Return the JSON value in an answer, as `json-match` reads it, in a tuple; None if there is none."""
+    """Return the JSON value in an answer, as `json-match` reads it, in a tuple; None if none exists."""
     try:
         value = json_in(output or "", like)
     except UnsearchableError as error:

@@ -179,7 +179,7 @@ class PluginSource:
         return {one.name: one.value for one in self.plugins if one not in self.problems}
 
     def find(self, name: str) -> LoadedPlugin | Problem | None:
-        """Load and return the plugin of a name, or a Problem if it cannot be used; None if there is none."""
+        """Load and return the plugin of a name, or a Problem if it cannot be used; None if none exists."""
         if name not in self._found:
             plugin = next((one for one in self.plugins if one.name == name), None)
             self._found[name] = None if plugin is None else self.problems.get(plugin) or self._load(plugin)

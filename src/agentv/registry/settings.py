@@ -147,7 +147,7 @@ class Setting(Struct, frozen=True):
 
     @property
     def flag(self) -> str:
-        """The flag as shown in messages: its first long spelling, or "" if there is none."""
+        """The flag as shown in messages: its first long spelling, or "" if none exists."""
         flag = self.marked(Flag) or Flag("", "")
         return next((one.partition("/")[0] for one in flag.spelled.split() if one.startswith("--")), "")
 

@@ -48,7 +48,7 @@ class OpenAssertionType(Protocol):
 
     @property
     def short(self) -> str | None:
-        """The option that a single value sets; None if there is none."""
+        """The option that a single value sets; None if none exists."""
 
     @property
     def options(self) -> tuple[str, ...] | None:
@@ -129,7 +129,7 @@ class ProviderSettings(Declared):
         """
         return None
 
-    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:  # noqa: ARG002  # by default, there is none
+    def upstream(self, env: Mapping[str, str]) -> ModelUpstream | None:  # noqa: ARG002  # by default, none exists
         """Return the API to which the gateway forwards an agent's model calls; None if they do not use the gateway.
 
         Args:

@@ -93,7 +93,7 @@ def render_document(
         record: the object of `run.json`.
         summary: the object of `summary.json`.
         rows: JSON text of each row, written unchanged.
-        ratings: people's ratings of answers; the key is omitted if there are none.
+        ratings: people's ratings of answers; the key is omitted if none exist.
     """
     yield f'{{\n"schema_version": {SCHEMA_VERSION},\n'
     yield f'"run": {json.dumps(record)},\n"summary": {json.dumps(summary)},\n"rows": ['

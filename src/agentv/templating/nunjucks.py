@@ -212,7 +212,7 @@ class _Condition:
 
 
 def _scope(scopes: list[dict[str, Any]], name: str, other: dict[str, Any]) -> dict[str, Any]:
-    """The innermost scope in which a variable is defined, or the other one if there is none."""
+    """The innermost scope in which a variable is defined, or the other one if none exists."""
     found = (one for one in scopes[:0:-1] if not isinstance(one.get(name, javascript.UNDEFINED), Undefined))
     return next(found, other)
 

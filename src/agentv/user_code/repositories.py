@@ -474,7 +474,7 @@ class RepositoryClone:
             shutil.rmtree(directory, ignore_errors=True)
 
     def clone(self) -> Path | None:
-        """Return the clone, or None if there is none. Needs the lock, because it removes files of a killed git."""
+        """Return the clone, or None if none exists. Needs the lock, because it removes files of a killed git."""
         path = self._path("git")
         if not (path / "HEAD").is_file():
             return None

@@ -25,7 +25,7 @@ Permission = Literal["edit", "label", "run"]
 PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
 
 SCOPE_OF: dict[Permission, Literal["admin", "label"]] = {"edit": "admin", "label": "label"}
-"""Permission → the scope that grants it on a team's server. There is none for `run`: a server does not run cases."""
+"""Permission → the scope that grants it on a team's server. `run` has none: a server does not run cases."""
 
 _Shared = TypeVar("_Shared")
 

@@ -172,7 +172,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
 
 
 def last_complete_run(root: Path) -> str:
-    """Return the id of the newest run that was not limited to a part of its suites, or `last` if there is none."""
+    """Return the id of the newest run that was not limited to a part of its suites, or `last` if none exists."""
     for path in reversed(runs_in(results_directory(root))):
         with suppress(StoreError):
             if read_document(path / RUN).get("partial") is None:

@@ -73,7 +73,7 @@ def platform_name() -> str:
 
 
 def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]]) -> JsonObject | None:
-    """Return `run.json` with newly reported agent versions added, or None if there are none.
+    """Return `run.json` with newly reported agent versions added, or None if none exist.
 
     Args:
         record: `run.json` as written when the run began.

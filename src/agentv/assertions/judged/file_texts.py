@@ -115,7 +115,7 @@ def _read(path: str) -> str | Failure:
 async def _printed(
     preprocessor: Preprocessor, path: str, block: DocumentBlock, context: AssertionContext
 ) -> str | Failure:
-    """Return the text that a preprocessor prints for a file, or why there is none."""
+    """Return the text that a preprocessor prints for a file, or why none exists."""
     command = preprocessor.command
     stdin = json.dumps({"path": path, "original_path": block.path, "media_type": block.media_type}).encode()
     env = with_sdk(context.env)

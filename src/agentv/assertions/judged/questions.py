@@ -191,7 +191,7 @@ class GoalSuccess(Judged):
     mode: ClassVar[RubricMode] = "goal-success"
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """Return the question about the goal, or an errored grade if there is none."""
+        """Return the question about the goal, or an errored grade if none exists."""
         goal = self.value or (context.criteria or "").strip() or context.prompt
         return self.build_rubric(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
 

@@ -336,7 +336,7 @@ class Format(Protocol[R]):
         """The content of a record, with all positions at its first line; None if it cannot be read."""
 
     def exact(self, number: int, record: R, report: Report) -> Node | None:
-        """The content of a record with the position of each part, which is slower; None if there are none."""
+        """The content of a record with the position of each part, which is slower; None if none exist."""
 
     def renders(self, record: R) -> bool:
         """Whether a record may contain placeholders."""

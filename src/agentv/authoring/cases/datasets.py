@@ -368,7 +368,7 @@ def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
 
 
 def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
-    """The `case.yaml` files of a directory and of each directory in it. If there is none, that is reported."""
+    """The `case.yaml` files of a directory and of each directory in it. If none exists, that is reported."""
     folder = Path(path)
     try:
         folders = [folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))]

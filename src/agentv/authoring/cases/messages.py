@@ -86,7 +86,7 @@ def read_files(node: Node, reading: Reading) -> Result[list[Block]]:
 
 
 def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
-    """The text of `criteria`, or None if there is none.
+    """The text of `criteria`, or None if none exists.
 
     Text with an unfilled placeholder is valid if that is only a warning.
     """

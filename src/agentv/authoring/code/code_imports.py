@@ -476,7 +476,7 @@ def files_of_module(dotted: str) -> Iterator[str]:
 
 
 def _state(path: str) -> _State:
-    """Modification time, change time and size of a file or directory; None if there is none."""
+    """Modification time, change time and size of a file or directory; None if none exists."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

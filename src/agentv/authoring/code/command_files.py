@@ -96,7 +96,7 @@ def searches_unknown(command: Command) -> bool:
 
 @lru_cache(maxsize=4096)
 def _program(word: str, directories: tuple[str, ...]) -> str:
-    """The path of a program in the first directory that has it; "" if there is none."""
+    """The path of a program in the first directory that has it; "" if none exists."""
     if os.sep in word or not _PROGRAM.fullmatch(word):
         return ""
     paths = (os.path.join(directory, word) for directory in directories)

@@ -100,7 +100,7 @@ def records(path: str, findings: Findings) -> Iterator[MapNode]:
 
 
 def first_record(path: str, findings: Findings) -> MapNode | None:
-    """The first record of a file, or None if there is none. Errors are reported.
+    """The first record of a file, or None if none exists. Errors are reported.
 
     Raises:
         OSError: the file cannot be read.

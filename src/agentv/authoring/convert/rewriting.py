@@ -231,14 +231,14 @@ def _removal(
 
 
 def _beside(text: str, holders: list[_Mapping], top: _Entry) -> str:
-    """The comment at the end of a container's first line, as a separate line; "" if there is none."""
+    """The comment at the end of a container's first line, as a separate line; "" if none exists."""
     end = top.end if holders[-1].in_braces else top.key_end
     found = _COMMENT.search(text, end, _line_end(text, end))
     return f"{' ' * holders[0].column}{found[0].strip()}\n" if found is not None else ""
 
 
 def _comments_above(text: str, start: int) -> int:
-    """The offset of the first comment line directly above a key, or of the key's line if there is none."""
+    """The offset of the first comment line directly above a key, or of the key's line if none exists."""
     line = text.rfind("\n", 0, start) + 1
     while line:
         above = text.rfind("\n", 0, line - 1) + 1

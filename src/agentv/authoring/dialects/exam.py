@@ -75,7 +75,7 @@ def read_judge(node: Node | None, reading: Reading) -> MapNode:
 
 
 def read_model(node: Node | None, reading: Reading) -> Node | None:
-    """The node that names a model; None if there is none, or after reporting that it is invalid."""
+    """The node that names a model; None if none exists, or after reporting that it is invalid."""
     found = model_of(node)
     if node is not None and found is None:
         reading.report.unfit(node, "'model' must be the name of one model")
@@ -116,7 +116,7 @@ def _misspelt(node: MapNode, *keys: str) -> bool:
 
 
 def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> MapNode | None:
-    """The inputs of a case, which override those of `inputs_from`; None if there are none, or after reporting errors.
+    """The inputs of a case, which override those of `inputs_from`; None if none exist, or after reporting errors.
 
     Each input keeps its position.
 
@@ -368,7 +368,7 @@ class _Exam:
         return None
 
     def _checks(self, node: MapNode, keys: AuthoredExamCase, own: MapNode) -> Node | None:
-        """The assertions, with the rubric as the last one; None after reporting that there are none."""
+        """The assertions, with the rubric as the last one; None after reporting that none exist."""
         report = self._reading.report
         given: Node | None = keys.assert_
         if given is None and keys.rubric is None and not _misspelt(node, "assert", "rubric"):

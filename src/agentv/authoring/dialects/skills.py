@@ -323,7 +323,7 @@ def _block(kind: str, value: Node) -> MapNode:
 def _checks(item: MapNode, reading: Reading) -> Node | None:
     """The case's assertions: sentences to be judged together, and assertions of agentv.
 
-    If there are none, a rubric for the expected output. None after reporting errors.
+    If none exist, a rubric for the expected output. None after reporting errors.
     """
     given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
     if len(given) > 1:

@@ -54,7 +54,7 @@ class Inventory(Struct, frozen=True):
     """The targets available in a directory.
 
     Attributes:
-        path: the `targets.yaml` in effect; None if there is none.
+        path: the `targets.yaml` in effect; None if none exists.
         env: the environment of the process and of `.env` files.
         default_target, default_judge: names.
         diagnostics: errors in the files as a whole, unknown names, and warnings.

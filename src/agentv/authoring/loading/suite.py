@@ -146,7 +146,7 @@ class SuiteReader:
         return MapNode({}, {}, self._context.top)
 
     def _sidecar(self) -> MapNode:
-        """The YAML file with the same name next to the cases (SPEC section 2); empty if there is none."""
+        """The YAML file with the same name next to the cases (SPEC section 2); empty if none exists."""
         cases = Path(self.path)
         path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
         data = self._context.bytes_of(path) if path is not None else None

@@ -180,7 +180,7 @@ class SuiteBuilder:
         """The suite, once all cases were read, or None after reporting all errors.
 
         Args:
-            tests: node that contains or names the cases, at which to report that there are none.
+            tests: node that contains or names the cases, at which to report that none exist.
             not_missing: keys not to report as missing.
         """
         header, request, report = self.header, self.context.request, self.context.reading.report

@@ -104,7 +104,7 @@ def _parts(written: str, form: str) -> tuple[str, ...]:
 def find_hosted(
     url: str, node: Scalar, what: str, report: Report, checkout: FindCheckout, boundary: Boundary | None = None
 ) -> str | None:
-    """The path on disk of a file or directory of a git host, or None after reporting why there is none."""
+    """The path on disk of a file or directory of a git host, or None after reporting why none exists."""
     try:
         wanted = parse_url(url)
     except BadUrlError as error:

@@ -338,7 +338,7 @@ class _Composer:
         return root
 
     def _emit(self, top: _Open, node: Node | None) -> None:
-        """Pass the previous item to the sink. The latest one is held back, as a syntax error may have cut it short."""
+        """Pass the previous item to the sink. The latest one waits, as a syntax error may have cut it short."""
         if top.pending is not None and top.sink is not None:
             top.sink(top.pending)
         top.pending = node

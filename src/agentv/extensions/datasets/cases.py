@@ -153,7 +153,7 @@ def cases(
         form: its format.
         checks: the checks of each case.
         findings: collects diagnostics.
-        server: name of the server whose tools the tasks call; empty if there is none.
+        server: name of the server whose tools the tasks call; empty if none exists.
 
     Raises:
         OSError: the file cannot be read.

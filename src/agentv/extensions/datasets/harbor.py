@@ -68,7 +68,7 @@ class _Environment(Struct):
     Attributes:
         workdir: its last working directory; empty if it has none.
         files: path in the workspace → path of the file or directory that is copied there.
-        needs_container: the image or the first line that requires a container; empty if there is none.
+        needs_container: the image or the first line that requires a container; empty if none exists.
     """
 
     workdir: str = ""
@@ -200,7 +200,7 @@ class _Task:
         }
 
     def _table(self, name: str) -> Any:
-        """A table of task.toml; empty if there is none. `steps` is returned as it is."""
+        """A table of task.toml; empty if none exists. `steps` is returned as it is."""
         found = self._config.get(name)
         return found if isinstance(found, dict) or name == "steps" else {}
 

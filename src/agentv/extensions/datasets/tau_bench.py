@@ -2,7 +2,7 @@
 
 tau-bench has its tasks in Python, `Task(instruction=…, actions=[Action(…)], outputs=[…])`, which is parsed and not run;
 tau2-bench has them in JSON. An agent passes if the database ends in the same state as after these calls, whichever
-calls it made, and if it told the user the required information (docs/evaluation.md of tau2-bench).
+calls it made, and if it gave the user the required information (docs/evaluation.md of tau2-bench).
 """
 
 from __future__ import annotations

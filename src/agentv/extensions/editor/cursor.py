@@ -230,7 +230,7 @@ def _unquoted(text: str) -> str:
 
 
 def _plain(text: str) -> Any:
-    """A guess at the value of a key from the text on its line; a mapping if there is none."""
+    """A guess at the value of a key from the text on its line; a mapping if none exists."""
     value = text.strip() if text[:1] in {"'", '"'} else re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
     if not value:
         return {}

@@ -71,7 +71,7 @@ class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True, kw_only=True
         id: id of the answer, from the queue.
         verdict: whether the answer meets the criteria.
         note: free text.
-        replaces: time of the person's earlier label of this answer, from the queue; empty if there is none.
+        replaces: time of the person's earlier label of this answer, from the queue; empty if none exists.
     """
 
     id: str
@@ -323,8 +323,8 @@ class Rating(Struct, frozen=True):
 
     Attributes:
         output_sha256: hash of the answer, which with `suite` and `case` identifies it.
-        thumb: empty if there is none.
-        comment: empty if there is none.
+        thumb: empty if none exists.
+        comment: empty if none exists.
         mine: whether it is the caller's own.
     """
 

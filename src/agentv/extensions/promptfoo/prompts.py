@@ -164,7 +164,7 @@ class Prompts(Struct, frozen=True):
     """The prompts of a configuration.
 
     Attributes:
-        single: the only prompt, if it is written as `input`; None if the suite lists prompts, or if there are none.
+        single: the only prompt, if it is written as `input`; None if the suite lists prompts, or if none exist.
         head: keys of the suite that list the prompts; empty if `single` is set.
         found: all prompts.
     """

@@ -254,7 +254,7 @@ class TeamCall(Struct, frozen=True):
     """An authenticated and authorized request.
 
     Attributes:
-        project: project in its path; empty if there is none.
+        project: project in its path; empty if none exists.
         names: other variable parts of its path.
         query: its query parameters, converted.
         body: its body, decompressed.

@@ -157,7 +157,7 @@ class Person(Struct, frozen=True):
     Attributes:
         issuer: address of the provider.
         subject: permanent id of the person at the provider.
-        email: email address verified by the provider, in lower case; empty if there is none.
+        email: email address verified by the provider, in lower case; empty if none exists.
     """
 
     issuer: str

@@ -270,7 +270,7 @@ class _Reader:
         first = entries[0]
         result = self._results[first.trials[0].place]
         case = result.trial.case
-        # the last user message, or the last message if there is none from the user
+        # the last user message, or the last message if none is from the user
         asked = [message for message in result.input if message.role == "user"] or list(result.input)
         return GridRow(
             first.route,

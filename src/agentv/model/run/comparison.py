@@ -67,7 +67,7 @@ class CaseOutcome(Struct, frozen=True):
         samples: number of graded samples.
         text, input, checks: hashes of everything authored for the case, of its input, and of its checks. The first
             shows that the case was edited, the others what was changed.
-        cluster: the cluster that it belongs to, such as its conversation; None if there is none.
+        cluster: the cluster that it belongs to, such as its conversation; None if none exists.
         places: byte offsets of its rows in the run's `index.jsonl`.
         repeat: number of planned samples; the maximum if `alpha` is set.
         alpha: error rate of sampling until decided; None if all samples ran.
@@ -448,7 +448,7 @@ class Comparison(Struct, frozen=True):
     """Comparison of a candidate with a base.
 
     Attributes:
-        whole: result over all pairs; None if there are none.
+        whole: result over all pairs; None if none exist.
         same: whether both are the same run.
         pairs: all compared cases, worst first.
         moved: the worst of the moved cases, with evidence.

@@ -28,7 +28,7 @@ class UsageDifference(Struct, frozen=True):
     Attributes:
         cases: number of compared cases for which it is known on both sides.
         unknown: number of the other compared cases.
-        before, after: means of base and candidate over `cases`; None if there are none.
+        before, after: means of base and candidate over `cases`; None if none exist.
         delta: `after` minus `before`.
         interval: interval of `delta` at `confidence`, by Student's t over independent clusters; None with only one.
     """

@@ -166,7 +166,7 @@ TAG = "activation"
 
 
 class SkillShares(Struct, frozen=True):
-    """How well the queries of one skill are told apart from all others.
+    """How well the queries of one skill are distinguished from all others.
 
     Attributes:
         true_positives, false_positives: numbers of queries that loaded it, rightly and wrongly.
@@ -225,7 +225,7 @@ class GateResult(Struct, frozen=True):
 
     Attributes:
         gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people; `activation`: how
-            well the queries of each skill are told apart.
+            well the queries of each skill are distinguished.
         why: the result, and what is required.
         warning: a reason to doubt a gate that passed.
         failed: number of failed cases whose verdicts are replaced by the gate's.
@@ -314,7 +314,7 @@ class Summary(Struct, frozen=True, omit_defaults=True):
         budget: how much of the budget was used; None without a budget.
         against: comparison with an earlier run, if this one was to stop when it is decided; else None.
         cut: reason why the run was stopped because of its results; the intervals of its rates are then invalid.
-        early_stops: results of the cases whose sampling may stop early; None if there are none.
+        early_stops: results of the cases whose sampling may stop early; None if none exist.
         partial: which part of the suites ran; None for all.
         duration_ms: duration of all processes of the run together, without the time between them.
         processes: number of processes: 1, plus one for each time the run was resumed.

@@ -80,8 +80,8 @@ class RepositoryFile(Struct, frozen=True):
     Attributes:
         host: such as `github.com`.
         repository: such as `acme/evals`.
-        rest: the parts of `REF/PATH`. A branch name may contain slashes, so the path can only be told from the ref by
-            looking up the repository's refs.
+        rest: the parts of `REF/PATH`. A branch name may contain slashes, so only the repository's refs tell where the
+            path begins.
         kind: `heads` or `tags` if the URL says which of them the ref is, else empty.
     """
 

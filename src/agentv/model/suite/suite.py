@@ -352,7 +352,7 @@ class Suite(Struct, frozen=True):
         own_env: the variables of the suite's own `env:` block, which confined agents get.
         workspaces: the sandboxes and existing directories that its cases need.
         variants: variants that every case runs with; empty if there is only one, without a name.
-        judge_minimums: minimums for every judge that grades its cases; None if there are none.
+        judge_minimums: minimums for every judge that grades its cases; None if none exist.
         skill_minimums: minimums for every skill in `activation`, which replace the verdicts of queries; None if the
             queries themselves must pass.
         dialect: kind of the file if it is not an eval file, such as "a promptfoo configuration"; else None.

@@ -151,7 +151,7 @@ def case_rule_words(rule: CaseRule) -> str:
 
 
 def mean_words(summary: Summary) -> str:
-    """`mean score 0.83 (95% CI 0.78 to 0.87)`, or empty if there is none."""
+    """`mean score 0.83 (95% CI 0.78 to 0.87)`, or empty if none exists."""
     if summary.mean_score is None:
         return ""
     sure = (

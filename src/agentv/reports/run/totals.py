@@ -206,7 +206,7 @@ def corrected_rate_words(found: CorrectedRate) -> str:
 
 
 def corrected_lines(found: CorrectedRates) -> Iterator[str]:
-    """The corrected rate of the run, or why there is none and the rates of single assertions."""
+    """The corrected rate of the run, or why none exists and the rates of single assertions."""
     if found.run is not None:
         yield f"pass rate {corrected_words(found.run)}"
         return
@@ -221,7 +221,7 @@ def corrected_lines(found: CorrectedRates) -> Iterator[str]:
 
 
 def unchecked_words(found: CorrectedRates | None) -> str:
-    """Judges that were never checked against people; empty if there are none."""
+    """Judges that were never checked against people; empty if none exist."""
     if found is None or not found.unchecked:
         return ""
     outdated = [name for name in found.unchecked if name in found.outdated]

@@ -93,7 +93,7 @@ class RunView(Struct):
         stopped: reason why targets were stopped → number of trials skipped for it; these are only counted.
         cost_usd: US dollars spent so far, or None if no call has reported a cost.
         agents: the running agents, or None if the run has no agents.
-        progress: latest progress report of the run, or None if there is none yet.
+        progress: latest progress report of the run, or None if none exists yet.
         rerun: options for rerun commands, or None if no command can rerun the cases.
     """
 

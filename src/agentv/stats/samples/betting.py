@@ -70,7 +70,7 @@ def confidence_bounds(low: Mapping[Drawn, int], high: Mapping[Drawn, int], alpha
 
 
 def mean_of(differences: Mapping[Drawn, int]) -> float:
-    """The mean difference of the drawn cases, or 0 if there are none."""
+    """The mean difference of the drawn cases, or 0 if none exist."""
     cases = sum(weight * count for (_, weight), count in differences.items())
     return sum(total * count for (total, _), count in differences.items()) / cases if cases else 0.0
 
@@ -96,7 +96,7 @@ class PairedBets(Struct):
     Attributes:
         alpha: error rate, strictly between 0 and 1.
         margin: largest loss that does not matter, 0..1.
-        claim: the first claim that was shown, or None if there is none yet.
+        claim: the first claim that was shown, or None if none exists yet.
         drawn: number of bets until the claim, or so far.
         low, high: how often each bet was drawn, in the worst and in the best case.
     """

@@ -56,7 +56,7 @@ class SamplesTally(Struct):
             self._drop_excess()
 
     def samples(self) -> Samples | None:
-        """The totals of the cases, or None if there are none."""
+        """The totals of the cases, or None if none exist."""
         if not self._pairs:
             return None
         self._drop_excess()

@@ -57,7 +57,7 @@ def evidence_for(found: Side, passed: int, failed: int, threshold: float) -> flo
 
 
 def evidence_above(passed: int, failed: int, threshold: float) -> float:
-    """The evidence E that a rate is above a threshold (see the module's docstring): 1 is none, ≥ 1/α is enough.
+    """The evidence E that a rate is above a threshold (see the module's docstring): 1 is no evidence, ≥ 1/α is enough.
 
     No rate is above a threshold of 1, so the evidence is 0. A single pass shows that the rate is above 0.
     """

@@ -36,7 +36,7 @@ class RunFigures:
 
 
 def distribution_of(values: Iterable[float]) -> Distribution | None:
-    """Mean and percentiles of the values, or None if there are none.
+    """Mean and percentiles of the values, or None if none exist.
 
     Percentiles by linear interpolation between order statistics: method 7 of R. J. Hyndman and Y. Fan, "Sample
     quantiles in statistical packages", The American Statistician 50 (1996), 361–365, the default of numpy and R.

@@ -71,7 +71,7 @@ class _AnswerPositions:
         self._discarded.update(dict.fromkeys(map(hash, cases), offset))
 
     def find(self, key: str) -> int | None:
-        """Return the byte offset of the answer under a key, or None if there is none that may be used."""
+        """Return the byte offset of the answer under a key, or None if none exists that may be used."""
         number = self._numbers.find(hash(key))
         if number is None or self._discarded.get(self._cases[number], -1) > self._offsets[number]:
             return None
@@ -188,7 +188,7 @@ class JournalReader:
         return self._rows.find(row)
 
     def answer_position(self, key: str) -> int | None:
-        """Return the byte offset of the answer under a key, or None if there is none that may be used."""
+        """Return the byte offset of the answer under a key, or None if none exists that may be used."""
         return self._answers.find(key)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:

@@ -56,7 +56,7 @@ class SheetTable:
         self._name = sheet or ""
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The texts of the first non-empty row; [] if there is none, None if the file is invalid (reported)."""
+        """The texts of the first non-empty row; [] if none exists, None if the file is invalid (reported)."""
         wrong = _wrong_file(self.path)
         if wrong is not None:
             report_unreadable(self.path, wrong.message, report, wrong.hint)

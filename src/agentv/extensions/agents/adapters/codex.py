@@ -231,7 +231,7 @@ _CALLS: Mapping[str, Callable[[JsonObject], tuple[str, JsonObject]]] = {
 
 
 def _result(item: JsonObject, kind: str) -> tuple[Any, str | None]:
-    """Return the result of a call and its error, each None if there is none."""
+    """Return the result of a call and its error, each None if none exists."""
     if kind == "command_execution":
         code, output = item.get("exit_code"), text(item, "aggregated_output")
         failed = isinstance(code, int) and code != 0

@@ -56,7 +56,7 @@ class Launch:
         files: path relative to `Directories.config` → text of a settings file, written before the start and readable
             only by the user.
         skills: directory relative to `Directories.config` in which the agent looks for skills, and to which those of
-            the setting are copied; empty if there is none.
+            the setting are copied; empty if none exists.
         stdin: its standard input.
         report: file relative to `Directories.config` that the program writes in addition to stdout: JSON lines, or one
             JSON document. Its events are read after those of stdout, when the program has ended. With `*`, the newest

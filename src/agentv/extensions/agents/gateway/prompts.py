@@ -136,7 +136,7 @@ class Prompt:
 
     Attributes:
         path: protocol and path, without the query.
-        model: name of the model; empty if the path contains it, or if there is none.
+        model: name of the model; empty if the path contains it, or if none exists.
         system, tools, parameters: digests of the system prompt, of the tools, and of the other parameters.
         messages: the conversation so far.
         system_text: the system prompt for people.

@@ -179,7 +179,7 @@ def redacted(data: bytes, upstream: ModelUpstream) -> bytes:
 
 
 class StreamRedaction:
-    """Redacts the real key in a stream. Bytes that may be its beginning are held back until more arrive."""
+    """Redacts the real key in a stream. Bytes that may be its beginning wait until more arrive."""
 
     def __init__(self, upstream: ModelUpstream) -> None:
         key = upstream.api_key.encode()

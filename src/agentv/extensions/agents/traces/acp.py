@@ -214,7 +214,7 @@ def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str
         identity: id of the call, which contains the tool's name in Gemini CLI.
         titles: titles of the call, latest first.
         kind: the protocol's kind of the call; empty if unknown.
-        named: name that the agent reports in addition; empty if there is none.
+        named: name that the agent reports in addition; empty if none exists.
         raw_input: arguments of the call.
     """
     given = raw_input if isinstance(raw_input, Mapping) else {}
@@ -504,7 +504,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _in_meta(meta: Any, key: str) -> str:
-    """The text that an agent puts into `_meta` under a key, directly or under its own name; empty if there is none."""
+    """The text that an agent puts into `_meta` under a key, directly or under its own name; empty if none exists."""
     fields = meta if isinstance(meta, Mapping) else {}
     places = (fields, *(one for one in fields.values() if isinstance(one, Mapping)))
     return next((found for place in places if isinstance(found := place.get(key), str) and found), "")

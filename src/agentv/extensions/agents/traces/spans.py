@@ -194,7 +194,7 @@ class TrialSpans:
         receivers: receivers that it is registered with.
         port: loopback port of the receiver.
         url: URL to which the trial's program sends spans.
-        socket: path of a Unix socket of the same receiver; empty if there is none.
+        socket: path of a Unix socket of the same receiver; empty if none exists.
     """
 
     receivers: SpanReceivers

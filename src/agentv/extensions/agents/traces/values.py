@@ -45,7 +45,7 @@ class Problems:
         return bool(self._texts)
 
     def __str__(self) -> str:
-        """All problems as one text; empty if there are none."""
+        """All problems as one text; empty if none exist."""
         return "; ".join([*self._texts, *([f"and {self._more} more problems"] if self._more else [])])
 
 
