@@ -211,7 +211,7 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
         raise UsageError(f"no labels of the run {run.run_id} in {labels_directory(root)}", hint)
     found, reasons = [], Counter[str]()
     for judge, answers in grouped(graded, lambda one: one.judge).items():
-        labels, left_out = _counted_labels(judge[0], answers, known)
+        labels, left_out = _sort(judge[0], answers, known)
         made = _answers_of_judge(judge, answers, (labels, left_out), run.run_id)
         if made is not None:
             found.append(made)
@@ -222,9 +222,7 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
     return found
 
 
-def _counted_labels(
-    assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[Label]
-) -> tuple[_Labels, dict[str, int]]:
+def _sort(assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[Label]) -> tuple[_Labels, dict[str, int]]:
     """Return the labels of a judge's answers (key → person → label), and the number of other labels by reason."""
     keys = {one.key for one in answers}
     outputs = {key[:2] for key in keys}

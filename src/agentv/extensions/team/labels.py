@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
+
 from agentv.extensions.team.database import Database, insert
 from agentv.extensions.team.database import record as audit
 from agentv.extensions.team.uploaded import LONGEST_FILE_NAME, UploadRefusedError
@@ -18,7 +20,7 @@ LARGEST_LABEL = 64 << 10
 """Most bytes of a label."""
 
 
-class TeamLabels:
+class TeamLabels(Struct, frozen=True):
     """The labels of a project, as read and added by one person or program. A `LabelStore`.
 
     Args:
@@ -27,10 +29,9 @@ class TeamLabels:
         actor: who adds labels, for the audit log.
     """
 
-    def __init__(self, database: Database, project: str, actor: str) -> None:
-        self._database = database
-        self._project = project
-        self._actor = actor
+    _database: Database
+    _project: str
+    _actor: str
 
     def read(self, suites: Collection[str] | None = None) -> list[Label]:
         """Return the labels of these suites, or of all, in order of arrival, without ratings."""

@@ -60,11 +60,10 @@ class Token(Struct, frozen=True):
         return f"{self.id} ({self.name})"
 
 
-class Tokens:
+class Tokens(Struct, frozen=True):
     """The projects and tokens in a database."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def projects(self) -> list[str]:
         """Return the names of all projects, sorted."""
@@ -223,11 +222,10 @@ def member_name(text: str, issuer: str | None) -> MemberName:
     return MemberName(email)
 
 
-class Members:
+class Members(Struct, frozen=True):
     """The members in a database."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def add(self, name: MemberName, project: str | None, scopes: Collection[Scope], actor: str) -> None:
         """Set a person's scopes in a project, which is created if it is missing.
@@ -307,7 +305,7 @@ class Session(Struct, frozen=True):
     person: Person
 
 
-class Sessions:
+class Sessions(Struct, frozen=True):
     """The sessions in a database.
 
     Args:
@@ -315,9 +313,8 @@ class Sessions:
         clock: returns the current time.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._database = database
-        self._clock = clock
+    _database: Database
+    _clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def begin(self, signed_in: Person | Token) -> str:
         """Start a session, and return its text for the browser's cookie."""

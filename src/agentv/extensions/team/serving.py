@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import uvicorn
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -42,7 +43,7 @@ _WAIT_S = 2.0
 _POLL_S = 0.02
 
 
-class DatabaseRuns:
+class DatabaseRuns(Struct, frozen=True):
     """Renames and deletes the runs of one project. A `RunEditor`.
 
     Args:
@@ -51,10 +52,9 @@ class DatabaseRuns:
         copies: directory of this server's copies of its runs.
     """
 
-    def __init__(self, state: TeamState, project: str, copies: Path) -> None:
-        self._state = state
-        self._project = project
-        self._copies = copies
+    _state: TeamState
+    _project: str
+    _copies: Path
 
     def name(self, run_id: str, name: str, person: str) -> NamedRun:
         """Rename a run. A later push replaces the name only if the run's own name was changed meanwhile.

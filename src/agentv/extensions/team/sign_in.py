@@ -104,11 +104,10 @@ def sign_in_routes(state: TeamState) -> list[Route]:
     ]
 
 
-class SignIn:
+class SignIn(Struct, frozen=True):
     """Handlers for the requests of the sign-in page."""
 
-    def __init__(self, state: TeamState) -> None:
-        self._state = state
+    _state: TeamState
 
     async def page(self, request: Request) -> Response:
         """Return the sign-in page. A person who is already signed in can continue or sign out."""

@@ -40,14 +40,13 @@ _CHUNK = 4 << 20
 """Bytes of rows read at a time."""
 
 
-class Uploads:
+class Uploads(Struct, frozen=True):
     """The runs in a database. A run may be changed by the sender that began it, and by admins.
 
     For other senders, every change of a run raises `OtherTokenError`.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def changes(self) -> int:
         """Return the number of changes of any kind made to the database."""

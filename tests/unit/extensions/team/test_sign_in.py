@@ -12,7 +12,7 @@ from agentv.errors import StoreError, UsageError
 from agentv.extensions.team.database import DatabaseUnavailableError, audit_lines
 from agentv.extensions.team.endpoints import TeamState
 from agentv.extensions.team.openid import SECRET_VARIABLE, OpenIdProvider, opened_provider, own_path
-from agentv.extensions.team.people import LONGEST, MemberName, Sessions, member_name
+from agentv.extensions.team.people import LONGEST, MemberName, Members, Sessions, member_name
 from agentv.extensions.team.serving import team_application, trusted_proxies
 from doubles.openid_provider import CLIENT, SECRET, OpenIdDouble
 from doubles.team_servers import team_server_in
@@ -349,14 +349,14 @@ def test_of_a_refusal_only_the_code_is_shown(openid, browser, refusal, shown):
 
 
 @pytest.mark.parametrize("error", [DatabaseUnavailableError, StoreError])
-def test_a_database_that_does_not_answer_gives_a_page(server, openid, browser, monkeypatch, error):
+def test_a_database_that_does_not_answer_gives_a_page(openid, browser, monkeypatch, error):
     def refuse(*_):
         raise error("private")
 
     assert browser.get(openid.authorize(browser.begin())).status_code == 303
     callback = openid.authorize(browser.begin())
-    monkeypatch.setattr(server.state.sessions, "find", refuse)
-    monkeypatch.setattr(server.state.members, "scopes", refuse)
+    monkeypatch.setattr(Sessions, "find", refuse)
+    monkeypatch.setattr(Members, "scopes", refuse)
     for answer in (browser.get("/sign-in"), browser.get(callback)):
         assert (answer.status_code, "cannot reach its database" in answer.text) == (503, True)
         assert "private" not in answer.text
