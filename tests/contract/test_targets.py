@@ -33,7 +33,7 @@ from agentv.targets.replay import Replay
 from agentv.testing import Hang, ModelCall, ModelServer, Status, Step
 from agentv.testing.contract import TargetContract
 from agentv.user_code.threads import DaemonThreads
-from doubles.asking import answers, asked, request, spec_of
+from doubles.asking import answers, call_target, request, spec_of
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.processes_alive import all_gone, ids_in
 from needs import each
@@ -266,7 +266,7 @@ async def _waited(target, one: TargetRequest):
 
 async def test_a_cancelled_call_leaves_no_process(place):
     target = place.line(FAMILY).connect(spec_of(Echo()), DaemonThreads())
-    call = asyncio.ensure_future(asked(target, request()))
+    call = asyncio.ensure_future(call_target(target, request()))
     ids = await asyncio.to_thread(ids_in, place.directory / "ids", 2)
     call.cancel()
     await asyncio.wait([call])

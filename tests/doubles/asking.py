@@ -26,7 +26,7 @@ def spec_of(settings: ProviderSettings, **others: Any) -> TargetSpec:
     return TargetSpec("target", "provider", settings, **{"retry": Retry(), **others})
 
 
-async def asked(target: Any, one: TargetRequest) -> TargetResponse | Failure:
+async def call_target(target: Any, one: TargetRequest) -> TargetResponse | Failure:
     answer = target.answer(one)
     return await answer if inspect.isawaitable(answer) else answer
 
@@ -38,7 +38,7 @@ def answers(settings: ProviderSettings, *requests: TargetRequest, **spec: Any) -
         executor = DaemonThreads()
         target = settings.connect(spec_of(settings, **spec), executor)
         try:
-            return await asyncio.gather(*(asked(target, one) for one in requests))
+            return await asyncio.gather(*(call_target(target, one) for one in requests))
         finally:
             await target.close()
             await executor.aclose()
@@ -50,7 +50,7 @@ def answer(settings: ProviderSettings, one: TargetRequest | None = None, **spec:
     return answers(settings, one or request(), **spec)[0]
 
 
-def sent(made: Callable[[ModelServer], ProviderSettings], one: TargetRequest | None = None) -> ModelCall:
+def received_call(made: Callable[[ModelServer], ProviderSettings], one: TargetRequest | None = None) -> ModelCall:
     """Return the call that a model server received."""
     with ModelServer("yes") as server:
         found = answer(made(server), one)
@@ -59,13 +59,13 @@ def sent(made: Callable[[ModelServer], ProviderSettings], one: TargetRequest | N
         return call
 
 
-def told(made: Callable[[ModelServer], ProviderSettings], *said: Any) -> list[TargetResponse | Failure]:
+def responses_to(made: Callable[[ModelServer], ProviderSettings], *said: Any) -> list[TargetResponse | Failure]:
     """Return a target's responses to these replies of a model server, one per call."""
     with ModelServer(list(said)) as server:
         return [answer(made(server)) for _ in said]
 
 
-def embedded(settings: ProviderSettings, texts: list[str], timeout_s: float = 10.0) -> Embeddings | Failure:
+def embed_texts(settings: ProviderSettings, texts: list[str], timeout_s: float = 10.0) -> Embeddings | Failure:
     async def embed() -> Embeddings | Failure:
         target = settings.connect(spec_of(settings), DaemonThreads())
         assert isinstance(target, Embedder)
@@ -77,13 +77,13 @@ def embedded(settings: ProviderSettings, texts: list[str], timeout_s: float = 10
     return asyncio.run(embed())
 
 
-def at_home(settings: Any) -> Any:
+def as_own_server(settings: Any) -> Any:
     """Return settings that treat the loopback server as the provider's own, so that the provider's prices apply."""
     kind = type("AtHome", (type(settings),), {"__slots__": (), "elsewhere": lambda _: None})
     return kind(**{name: getattr(settings, name) for name in options_of(settings)})
 
 
-def code(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> str:
+def failure_code(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> str:
     """Return the code of a target's failure."""
     found = answer(settings, one, **spec)
     assert isinstance(found, Failure), found

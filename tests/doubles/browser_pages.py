@@ -66,7 +66,7 @@ class Pages:
         return hacked
 
 
-class Watched:
+class WatchedPages:
     """Lends pages that may send requests to one server only.
 
     Attributes:
@@ -121,7 +121,7 @@ def settle(page: Any) -> None:
     )
 
 
-def barriers(page: Any) -> list[str]:
+def accessibility_violations(page: Any) -> list[str]:
     """Return the accessibility violations that axe-core finds."""
     settle(page)
     require("axe-core")

@@ -6,7 +6,7 @@ from agentv.app.compare.matching import CaseScope, ChosenCases, KeyedCases, RunC
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 
-def held(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
+def keyed_cases(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
     """Return the cases with these outcomes."""
     cases = RunCases(SharedValues())
     for key, outcome in outcomes.items():

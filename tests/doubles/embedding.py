@@ -30,7 +30,7 @@ def saved_model(directory: Path) -> Path:
     return directory
 
 
-def of_words(text: str) -> tuple[float, ...]:
+def word_vector(text: str) -> tuple[float, ...]:
     """Return the sum of the vectors of a text's words."""
     rows = [WORDS.get(word, WORDS["[UNK]"]) for word in text.lower().split()] or [WORDS["[UNK]"]]
     return tuple(map(sum, zip(*rows, strict=True)))
@@ -48,5 +48,5 @@ class CountingEmbedder:
         if self._reply is not None:
             return self._reply(texts)
         return Embeddings(
-            tuple(of_words(text) for text in texts), TokenUsage(input=len(texts), total=len(texts)), 0.001
+            tuple(word_vector(text) for text in texts), TokenUsage(input=len(texts), total=len(texts)), 0.001
         )

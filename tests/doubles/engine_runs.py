@@ -9,14 +9,14 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
-from doubles.nested_grading import Given, entry
+from doubles.nested_grading import FixedGrade, entry
 
 GOOD, BAD = Grade.of(True, "good"), Grade.of(False, "bad")
 
 
 def case(identity: str, *checks: Any, **given: Any) -> Case:
     """Return a case with the prompt `ID?` and these assertions or fixed grades; one passing grade by default."""
-    entries = tuple(entry(Given(one) if isinstance(one, Grade) else one) for one in checks or (GOOD,))
+    entries = tuple(entry(FixedGrade(one) if isinstance(one, Grade) else one) for one in checks or (GOOD,))
     return Case(identity, (Message("user", f"{identity}?"),), entries, sha256=identity, **given)
 
 

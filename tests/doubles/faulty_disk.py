@@ -32,7 +32,7 @@ class CountingDisk(Disk):
         return call
 
 
-def failing(number: int, code: int = errno.EIO) -> CountingDisk:
+def failing_disk(number: int, code: int = errno.EIO) -> CountingDisk:
     """Return a disk whose nth call, from 0, raises an OSError."""
 
     def at(place: int, _name: str) -> None:
@@ -42,7 +42,7 @@ def failing(number: int, code: int = errno.EIO) -> CountingDisk:
     return CountingDisk(at)
 
 
-def refusing(code: int, *names: str) -> CountingDisk:
+def refusing_disk(code: int, *names: str) -> CountingDisk:
     """Return a disk that refuses every call with one of these names."""
 
     def at(_place: int, name: str) -> None:
@@ -52,7 +52,7 @@ def refusing(code: int, *names: str) -> CountingDisk:
     return CountingDisk(at)
 
 
-def dying(number: int) -> CountingDisk:
+def dying_disk(number: int) -> CountingDisk:
     """Return a disk that ends the process before the nth call, without any cleanup."""
 
     def at(place: int, _name: str) -> None:

@@ -13,7 +13,7 @@ STEP = UsageStep("m", TokenUsage(10, 5, 15), 0.5, 1.0, 2.0, evidence="gateway")
 
 
 @dataclass
-class GivenSession:
+class FakeSession:
     """A `GatewaySession`."""
 
     notes_of_run: list[str]
@@ -49,7 +49,7 @@ class GivenSession:
 
 
 @dataclass
-class GivenGateway:
+class FakeGateway:
     """A `ModelGateway` with one session, or a failure."""
 
     session: Any
@@ -57,7 +57,7 @@ class GivenGateway:
 
     async def open(self, trial, upstream, directory="", exchanges=None):
         self.opened.append(trial)
-        if isinstance(self.session, GivenSession):
+        if isinstance(self.session, FakeSession):
             self.session.upstream, self.session.exchanges = upstream, exchanges
         return self.session
 

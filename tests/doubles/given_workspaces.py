@@ -10,7 +10,7 @@ CHANGED = WorkspaceChanges((FileChange("a.py", "modified"),), "diff --git a/a.py
 
 
 @dataclass
-class GivenWorkspace:
+class FakeWorkspace:
     """A workspace that records what is done with it."""
 
     notes: list[str]
@@ -38,7 +38,7 @@ class GivenWorkspace:
 
 
 @dataclass
-class GivenWorkspaces:
+class FakeWorkspaces:
     """Opens the workspace given by the test, or returns its failure."""
 
     opened: Any

@@ -17,7 +17,7 @@ from agentv.user_code.threads import DaemonThreads
 
 
 @dataclass
-class Asked:
+class FixedReplyJudge:
     """A judge that answers with a fixed reply and records the prompts."""
 
     reply: str | Failure
@@ -39,7 +39,7 @@ class Services:
 
     executor: Any = None
     javascript: Any = None
-    asked: Asked | None = None
+    asked: FixedReplyJudge | None = None
 
     def judge(self, name: str | None) -> Any:
         assert name is None
@@ -54,13 +54,13 @@ def context_of(output: str | None = "hello there you", **others: Any) -> Asserti
     return AssertionContext(output=output, **given)
 
 
-async def graded(assertion: Any, context: AssertionContext | None = None, **services: Any) -> Grade:
+async def grade_async(assertion: Any, context: AssertionContext | None = None, **services: Any) -> Grade:
     """Return the grade of an assertion, with its own threads and workers."""
-    (grade,) = await graded_at_once(assertion, 1, context, **services)
+    (grade,) = await grade_concurrently(assertion, 1, context, **services)
     return grade
 
 
-async def graded_at_once(
+async def grade_concurrently(
     assertion: Any, times: int, context: AssertionContext | None = None, **services: Any
 ) -> list[Grade]:
     """Return the grades of an assertion that grades several times concurrently."""
@@ -78,4 +78,4 @@ async def graded_at_once(
 
 
 def grade(assertion: Any, output: str | None = "hello there you", **others: Any) -> Grade:
-    return asyncio.run(graded(assertion, context_of(output, **others)))
+    return asyncio.run(grade_async(assertion, context_of(output, **others)))

@@ -71,7 +71,7 @@ def samples(*passed, name="says-it-often", aggregate="mean"):
         yield finished("passed" if one else "failed", trial=subject, scores=[scored(one)])
 
 
-def early(name, *passed, repeat=12):
+def early_stopped_samples(name, *passed, repeat=12):
     """Return the samples of a case that may stop early."""
     for number, one in enumerate(passed, 1):
         subject = trial(name, sample=number, repeat=repeat, alpha=0.05)

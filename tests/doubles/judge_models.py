@@ -60,12 +60,12 @@ def write_project(root: Path, server: PricedServer, cases: int, **rubric) -> Non
     (root / "polite.eval.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
 
 
-def evaluated() -> None:
+def run_project() -> None:
     """Run the project in the working directory."""
     evaluate(prepare(EvalSettings(paths=("polite.eval.yaml",))), lambda _: None)
 
 
-def labelled(sample: int, person: str = "ada", says=None) -> None:
+def label_answers(sample: int, person: str = "ada", says=None) -> None:
     """Label answers of the last run as a person: correctly, or as `says` decides."""
     session = open_session("last", None, sample, 0, person)
     for drawn in session.drawn:

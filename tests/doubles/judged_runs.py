@@ -10,7 +10,7 @@ from doubles.trials import entry, finished, trial
 ASKED = AskedJudge("strict", "openai:small", "Is polite", "a" * 64, "b" * 64)
 
 
-def judged(passed, asked=ASKED, *, name="polite", kind="llm-rubric"):
+def judge_grade(passed, asked=ASKED, *, name="polite", kind="llm-rubric"):
     """Return a grade given by a judge."""
     grade = Grade(float(passed), passed, reason="as I see it", asked_judge=asked)
     return Score(entry(kind, name=name), grade, 0.25)
@@ -21,7 +21,7 @@ def judged_run(root, verdicts, *, run="20261121T140322Z-aaaa", asked=ASKED, answ
     (root / ".git").mkdir(exist_ok=True)
     results = []
     for number, passed in enumerate(verdicts):
-        score = judged(passed, asked)
+        score = judge_grade(passed, asked)
         one = finished("passed" if score.grade.passed else "failed", trial=trial(f"c{number}"), scores=[score])
         results.append(replace(one, output=answer.format(number), **given))
     write_run(root / ".agentv" / "results" / run, results)

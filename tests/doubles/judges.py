@@ -18,7 +18,7 @@ OWN_WORDS = {"reason": "So it seems to me.", "overall_reasoning": "So it seems t
 _CONFIRM = re.compile(r'(?:"confirm": "|CONFIRM=)([0-9a-f]{16})')
 
 
-def answered(output: str | None, prompt: str = "What is 15 + 27?", **known) -> AssertionContext:
+def answer_context(output: str | None, prompt: str = "What is 15 + 27?", **known) -> AssertionContext:
     """Return the context of one answer to one question."""
     return AssertionContext(input=(Message("user", prompt),), output=output, **known)
 
@@ -33,13 +33,13 @@ def shown_fence(request: TargetRequest) -> str:
     return _FENCED.search(request.messages[1].text)[0]
 
 
-def token_of(request: TargetRequest) -> str:
+def fence_token(request: TargetRequest) -> str:
     """Return the token at the end of a request's markers."""
     return _FENCED.search(request.messages[1].text)[1]
 
 
 @dataclass
-class Saying:
+class FixedReplies:
     """A target with fixed replies, one per request; the last one repeats."""
 
     replies: list[TargetResponse | Failure | str]
@@ -55,7 +55,7 @@ class Saying:
 
 
 @dataclass
-class Replying:
+class ComputedReplies:
     """A target whose reply, perhaps awaitable, is made from the request."""
 
     reply: Callable[[TargetRequest], str]
@@ -69,7 +69,7 @@ class Replying:
         pass
 
 
-def word_of(request: TargetRequest) -> str:
+def confirmation_word(request: TargetRequest) -> str:
     """Return the confirmation word that a request asks for."""
     said = "\n".join(message.text for message in request.messages if message.role != "assistant")
     return _CONFIRM.findall(said)[-1]
@@ -83,15 +83,15 @@ def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
 
     def reply(request: TargetRequest) -> str:
         if isinstance(verdict, str):
-            return verdict.replace(" REASON=", f" CONFIRM={word_of(request)} REASON=")
+            return verdict.replace(" REASON=", f" CONFIRM={confirmation_word(request)} REASON=")
         own = OWN_WORDS if len(request.messages) > 2 else {}
-        return json.dumps(verdict | own | {"confirm": word_of(request)})
+        return json.dumps(verdict | own | {"confirm": confirmation_word(request)})
 
     return reply
 
 
 @dataclass
-class Deciding:
+class FixedVerdict:
     """A judge with a fixed verdict, for tests of its callers."""
 
     verdict: Verdict | Failure

@@ -14,21 +14,21 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.ports import TargetRequest
 from agentv.user_code.threads import DaemonThreads
-from doubles.judges import Saying, answered
+from doubles.judges import FixedReplies, answer_context
 
 
 @dataclass
-class Run:
+class JudgeRun:
     """Services of a run whose judge always gives the same reply and records the requests."""
 
     verdict: Any
     executor: Any = None
     javascript: Any = None
-    judge_target: Saying = field(init=False)
+    judge_target: FixedReplies = field(init=False)
 
     def __post_init__(self) -> None:
         reply = self.verdict if isinstance(self.verdict, str) else json.dumps(self.verdict)
-        self.judge_target = Saying([reply])
+        self.judge_target = FixedReplies([reply])
 
     def judge(self, name: str | None) -> TargetJudge:
         return TargetJudge(self.judge_target, name or "judge")
@@ -47,17 +47,19 @@ class Run:
         return "\n".join(message.text for message in self.request.messages[1:])
 
 
-async def judged_within(assertion: Any, run: Run, output: str | None, **known: Any) -> Grade:
+async def grade_within(assertion: Any, run: JudgeRun, output: str | None, **known: Any) -> Grade:
     """Return the grade, with its own threads."""
     run.executor = DaemonThreads()
     try:
-        context = replace(answered(output, **{"env": dict(os.environ), **known}), _services=run)
+        context = replace(answer_context(output, **{"env": dict(os.environ), **known}), _services=run)
         return await assertion.grade(context)
     finally:
         await run.executor.aclose()
 
 
-def judged(assertion: Any, verdict: Any, output: str | None = "It is Paris.", **known: Any) -> tuple[Grade, Run]:
+def grade_judged(
+    assertion: Any, verdict: Any, output: str | None = "It is Paris.", **known: Any
+) -> tuple[Grade, JudgeRun]:
     """Grade an answer by a judge with this verdict; return the grade and the run with the judge's requests."""
-    run = Run(verdict)
-    return asyncio.run(judged_within(assertion, run, output, **known)), run
+    run = JudgeRun(verdict)
+    return asyncio.run(grade_within(assertion, run, output, **known)), run

@@ -25,7 +25,7 @@ MOST = 5
 """Most kills of one run, after which it is left to finish even on a slow machine."""
 
 
-def begun(arguments: list[str]) -> int:
+def start_process(arguments: list[str]) -> int:
     """Fork a process that runs this command and return its id."""
     pid = os.fork()
     if pid:
@@ -38,7 +38,7 @@ def begun(arguments: list[str]) -> int:
     os._exit(status)
 
 
-def ended(pid: int, after_s: float | None, number: int) -> int | None:
+def wait_or_kill(pid: int, after_s: float | None, number: int) -> int | None:
     """Return the exit status of a process, or None if the signal sent after `after_s` ended it."""
     process = os.pidfd_open(pid)
     done, _, _ = select.select([process], (), (), after_s)
@@ -53,7 +53,7 @@ def run_with(out: str, after_s: float | None, number: int) -> int | None:
     """Start or resume a run; return its exit status, or None if it was killed."""
     os.environ["OUT"] = out  # the target writes its calls next to it
     resume = ["--resume"] if (Path(out) / "run.json").exists() else []
-    return ended(begun([*ARGUMENTS, "--out", out, *resume]), after_s, number)
+    return wait_or_kill(start_process([*ARGUMENTS, "--out", out, *resume]), after_s, number)
 
 
 def imported_by_a_run() -> list[str]:

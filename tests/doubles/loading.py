@@ -53,7 +53,9 @@ def case_of(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, *
     return found
 
 
-def found_in(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, **request) -> list[tuple[str, int]]:
+def codes_and_lines(
+    folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, **request
+) -> list[tuple[str, int]]:
     """Return the codes and lines of a text's diagnostics."""
     path = repository(folder, {"suite.eval.yaml": text, **files}) / "suite.eval.yaml"
     return [(one.code, one.span.line if one.span else 0) for one in outcome(path, **request)[1]]

@@ -121,7 +121,7 @@ _MUTATIONS = (
 )
 
 
-def check_told(path: Path, **request: object) -> tuple[Diagnostic, ...]:
+def check_reported(path: Path, **request: object) -> tuple[Diagnostic, ...]:
     """Load a file for a run and for `validate`; every diagnostic must have a code and a position inside a file.
 
     Returns:

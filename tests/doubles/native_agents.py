@@ -35,17 +35,17 @@ def program(script: dict[str, Any]) -> Command:
     return Command((sys.executable, str(PROGRAM), json.dumps(script)))
 
 
-def prints(file: Path, status: int = 0) -> Command:
+def printing_program(file: Path, status: int = 0) -> Command:
     """Return the command of a program that prints a file and exits."""
     return program({"streams": [str(file)], "status": status})
 
 
-def played(agent: str, situation: str, status: int = 0, **settings: Any) -> Any:
+def replaying_settings(agent: str, situation: str, status: int = 0, **settings: Any) -> Any:
     """Return the settings of an agent whose program prints a recorded stream."""
-    return settings_of(agent, command=prints(stream(agent, situation), status), **settings)
+    return settings_of(agent, command=printing_program(stream(agent, situation), status), **settings)
 
 
-def printing(settings: type[NativeAgentSettings], *situations: str, agent: str = "", **more: Any) -> Any:
+def printing_settings(settings: type[NativeAgentSettings], *situations: str, agent: str = "", **more: Any) -> Any:
     """Return settings of an agent whose program prints the streams of these situations; `script` extends its script."""
     script = {"streams": [str(stream(agent or settings.program.name, one)) for one in situations]}
     script |= more.pop("script", {})
@@ -59,7 +59,7 @@ def read(reader: StreamReader, path: Path) -> Ending:
     return reader.ending()
 
 
-def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
+def read_recording(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
     """Return the recording and ending of a recorded stream."""
     recording = Recording("Do the task.")
     return recording, read(settings.reader(recording, Memory()), stream(settings.program.name, situation))

@@ -15,7 +15,7 @@ from doubles.embedding import CountingEmbedder
 from doubles.run_contexts import FixedClock
 
 
-class Nesting:
+class NestedServices:
     """The services of a run that assertion sets and similarity need."""
 
     async def grade(self, entries: Any, context: AssertionContext) -> tuple[Score, ...]:
@@ -26,7 +26,7 @@ class Nesting:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FixedGrade:
     """An assertion with a fixed grade."""
 
     outcome: Grade
@@ -40,7 +40,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Acts:
+class CallbackAssertion:
     """An assertion that calls a function when it grades."""
 
     action: Any
@@ -55,10 +55,10 @@ class Acts:
 def answer(output: str | None = "", *, reference: Any = None, **known: Any) -> AssertionContext:
     """Return the context of an answer; `reference` is the content of the expected output."""
     expected = () if reference is None else (Message("assistant", reference),)
-    return AssertionContext(input=(), output=output, expected_output=expected, _services=Nesting(), **known)  # type: ignore[arg-type]
+    return AssertionContext(input=(), output=output, expected_output=expected, _services=NestedServices(), **known)  # type: ignore[arg-type]
 
 
-def did(*calls: ToolCall | str, **known: Any) -> AssertionContext:
+def answer_after_calls(*calls: ToolCall | str, **known: Any) -> AssertionContext:
     """Return the context of an answer after these tool calls."""
     made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
     return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")), **known)

@@ -19,7 +19,7 @@ from doubles.run_contexts import FixedClock
 
 
 @dataclass
-class Opened:
+class OpenedRun:
     """An open run and the events sent to its sink."""
 
     run: OpenRun
@@ -34,7 +34,7 @@ class Opened:
 
 
 @contextmanager
-def opened(project: Path, suite: str, **settings: Any) -> Iterator[Opened]:
+def open_run(project: Path, suite: str, **settings: Any) -> Iterator[OpenedRun]:
     """Open a run of one suite in the directory `run`: a new one, or with `resume` the existing one."""
     repository(project, {"a.eval.yaml": suite})
     prepared = prepare(EvalSettings(paths=(str(project / "a.eval.yaml"),), process_env={}, **settings))
@@ -48,4 +48,4 @@ def opened(project: Path, suite: str, **settings: Any) -> Iterator[Opened]:
     with answer_sources(prepared) as sources, directory:
         run = opened_run(prepared, directory, sources, events.append)
         with run.journal() as journal:
-            yield Opened(run, journal, events)
+            yield OpenedRun(run, journal, events)

@@ -25,7 +25,7 @@ def _nothing(*_: Any) -> None:
 
 
 @dataclass
-class GivenRunContext:
+class FakeRunContext:
     """An `agentv.engine.trial.RunContext` with the given target, or a function from specs to targets."""
 
     target: Callable[[Any], Any]

@@ -41,12 +41,12 @@ def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
     (path / "summary.json").write_bytes(content)
 
 
-def vouch(path: Path) -> None:
+def update_checksums(path: Path) -> None:
     """Write the checksums of a run's current rows to its journal."""
     write_rows(path, (path / "index.jsonl").read_bytes().splitlines())
 
 
-def scoring(scores: Mapping[str, float], *, sha256: str = "c" * 64, **given: object) -> Sequence[TrialResult]:
+def scored_trials(scores: Mapping[str, float], *, sha256: str = "c" * 64, **given: object) -> Sequence[TrialResult]:
     """Return one trial per case of case id → score, passing at 0.8; keywords set fields of the trials."""
     return [_scored(case_id, score, sha256, given) for case_id, score in scores.items()]
 

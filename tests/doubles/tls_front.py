@@ -36,7 +36,7 @@ def make_certificate(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def encrypted(port: int, certificate: Path) -> Iterator[int]:
+def tls_proxy(port: int, certificate: Path) -> Iterator[int]:
     """Yield a port that forwards TLS connections to a server's port."""
     loop = asyncio.new_event_loop()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

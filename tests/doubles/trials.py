@@ -18,7 +18,7 @@ FILE = "/repo/evals/refund.eval.yaml"
 
 
 @dataclass(frozen=True)
-class Looks:
+class LabelOnly:
     """An assertion that only has a label."""
 
     looks_for: str = ""
@@ -33,7 +33,7 @@ class Looks:
 def entry(kind="contains", looks_for="'30 days'", *, line=14, settings=DEFAULTS, **given) -> AssertionEntry:
     """Return an entry as the loader makes it; keywords set its settings."""
     chosen = AssertionSettings(**given) if given else settings
-    return AssertionEntry(kind, Looks(looks_for), chosen, Span(FILE, line, 9, line, 20))
+    return AssertionEntry(kind, LabelOnly(looks_for), chosen, Span(FILE, line, 9, line, 20))
 
 
 def scored(passed=True, *, text="output contains '30 days'", evidence=None, **given) -> Score:

@@ -1,6 +1,6 @@
 import pytest
 
-from doubles.browser_pages import Watched, launched_pages
+from doubles.browser_pages import WatchedPages, launched_pages
 from e2e.command import Project
 
 
@@ -20,7 +20,7 @@ def pages():
 @pytest.fixture
 def watched(pages):
     """Yield a pool of pages; afterwards check for requests to other servers and errors."""
-    found = Watched(pages)
+    found = WatchedPages(pages)
     yield found
     hacked = pages.take_back()
     assert (found.wrong, hacked) == ([], [None] * len(hacked))

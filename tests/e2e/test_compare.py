@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from doubles.stored_runs import vouch
+from doubles.stored_runs import update_checksums
 from e2e.command import Project
 
 pytestmark = pytest.mark.libraries
@@ -60,7 +60,7 @@ def test_one_case_that_broke_is_no_regression_unless_any_is(compared):
         compared.write(f"once/{name}", (compared.path / "good" / name).read_bytes())
     refused = compared.run("compare", "good", "once", status=2)
     assert "once/index.jsonl:1: this row was changed after it was written" in refused.stderr
-    vouch(compared.path / "once")
+    update_checksums(compared.path / "once")
     assert compared.run("compare", "good", "once").status == 0
     ended = compared.run("compare", "good", "once", "--fail-on", "any", "--limit", "0")
     assert (ended.status, "fails: 1 case passed in the base and does not in the candidate" in ended.stderr) == (1, True)
@@ -75,7 +75,7 @@ def test_any_case_that_passed_must_pass_and_not_vanish_or_break(compared):
             compared.write(f"{run}/{name}", (compared.path / "good" / name).read_bytes())
     compared.write("gone/index.jsonl", "\n".join(lines[1:]) + "\n")
     compared.write("broke/index.jsonl", "\n".join([json.dumps(row), *lines[1:]]) + "\n")
-    vouch(compared.path / "broke")
+    update_checksums(compared.path / "broke")
     for run, told in (("gone", "(missing)"), ("broke", "(errored)")):
         assert compared.run("compare", "good", run).status == 0
         compared.run("compare", "good", run, "--fail-on", "any", status=1, says=told)

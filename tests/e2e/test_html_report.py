@@ -12,7 +12,7 @@ from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep,
 from agentv.reports.text import percent
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
-from doubles.browser_pages import DESKTOP, barriers, follow, load_report, settle
+from doubles.browser_pages import DESKTOP, accessibility_violations, follow, load_report, settle
 from doubles.html_reports import HOSTILE, everything, hostile_trial, report, samples
 from doubles.matrix import HOSTILE as EVIL
 from doubles.matrix import MATRIX
@@ -78,9 +78,9 @@ def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
 @needs("axe-core")
 def test_a_report_can_be_used_by_everybody(opened):
     tab = opened(everything(), everything(), summary=SUMMARY)
-    found = barriers(tab)
+    found = accessibility_violations(tab)
     follow(tab, "#/case/agent/looks-it-up/gpt")
-    assert "\n".join(found + barriers(tab)) == ""
+    assert "\n".join(found + accessibility_violations(tab)) == ""
 
 
 def test_rates_by_clusters_are_those_of_the_statistics(tab):

@@ -7,7 +7,7 @@ from agentv.extensions.team.labels import TeamLabels
 from agentv.extensions.team.pushing import RunPush, redactor_of
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.serving import copying
-from doubles.browser_pages import DESKTOP, barriers, launched_pages
+from doubles.browser_pages import DESKTOP, accessibility_violations, launched_pages
 from doubles.judged_runs import judged_run
 from doubles.team_servers import is_complete, team_server_in
 from doubles.waiting import until
@@ -88,16 +88,16 @@ def test_nothing_keeps_people_from_signing_in(tmp_path):
             page.fill("#token", "x")
             page.keyboard.press("Enter")
             page.wait_for_function("() => document.getElementById('problem').textContent")
-            assert barriers(page) == []
+            assert accessibility_violations(page) == []
         page.fill("#token", server.token("read"))
         page.keyboard.press("Enter")
         page.wait_for_selector("ul.projects")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size(PHONE)
-            assert barriers(page) == []
+            assert accessibility_violations(page) == []
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.goto(f"{server.root}/sign-in")
         assert page.is_visible("#sign-out")
-        assert barriers(page) == []
+        assert accessibility_violations(page) == []
         context.close()

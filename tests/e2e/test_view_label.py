@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from agentv.extensions.labels.labelling import LabelFiles, open_session
-from doubles.browser_pages import barriers
+from doubles.browser_pages import accessibility_violations
 from doubles.judged_runs import judged_run
 from e2e.command import Project, stopped
 from needs import needs
@@ -67,7 +67,7 @@ def test_the_screens_are_open_to_all(opened, look, watched):
     for at in ("#/label", "#/label?run=shown", "#/judge?run=shown", "#/judge", "#/label?run=none"):
         tab = opened(at, **look)
         tab.wait_for_selector("main h1")
-        assert barriers(tab) == [], at
+        assert accessibility_violations(tab) == [], at
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), at
     watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # expected, from missing pages
 

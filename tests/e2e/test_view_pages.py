@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from doubles.browser_pages import barriers
+from doubles.browser_pages import accessibility_violations
 from e2e.command import Project, stopped
 from needs import needs
 
@@ -119,7 +119,7 @@ def test_every_screen_can_be_used_by_everybody(project, opened, watched):
             tab.evaluate("(at) => { location.hash = at }", at)
             if name != "cases" or kind == "phone":
                 tab.wait_for_selector(f"main:not([aria-busy]) {shows}" if name != "cases" else shows)
-            found += [f"{kind}, {name}: {one}" for one in barriers(tab)]
+            found += [f"{kind}, {name}: {one}" for one in accessibility_violations(tab)]
             wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
             found += [f"{kind}, {name}: {wide} px too wide"] if wide > 0 else []
     watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # for the missing case

@@ -14,7 +14,7 @@ from agentv.extensions.editor.answers import complete
 from agentv.extensions.editor.index import kind_of
 from agentv.extensions.editor.project import Project
 from agentv.reports.targets import render_targets
-from doubles.loading import found_in
+from doubles.loading import codes_and_lines
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 KNOWN = registries()
@@ -26,7 +26,7 @@ def from_data(folder: Path, entry: object) -> set[str]:
     """Return the codes of the diagnostics for an assertion in a data row."""
     row = json.dumps({"id": "a", "input": "x", "criteria": "y", "assert": [entry]})
     suite = "target: echo\njudge: mock:yes\ntests: rows.jsonl\n"
-    return {code for code, _ in found_in(folder, suite, {"rows.jsonl": row}, for_run=False)}
+    return {code for code, _ in codes_and_lines(folder, suite, {"rows.jsonl": row}, for_run=False)}
 
 
 def offered(folder: Path, text: str) -> set[str]:

@@ -12,7 +12,7 @@ from agentv.app.registries import registries
 from agentv.errors import UsageError
 from agentv.registry.plugins import PluginCode
 from agentv.registry.types import ReportFormat, RunData
-from doubles.loading import found_in, outcome, repository
+from doubles.loading import codes_and_lines, outcome, repository
 from doubles.plugin_packages import ASSERTION, TARGET, install, install_acme
 
 
@@ -202,8 +202,8 @@ def test_every_form_of_an_entry_knows_a_plugin(site, tmp_path):
     (case,) = suites[0].cases
     shown = [one.shown_type for one in case.assertions]
     assert shown == ["twice", "twice", "not-twice", "not-twice", "assert-set", "twice"]
-    assert found_in(tmp_path / "q", text.replace("  - {include: t}\n", "  - twice\n")) == [("bare-type", 11)]
-    assert found_in(
+    assert codes_and_lines(tmp_path / "q", text.replace("  - {include: t}\n", "  - twice\n")) == [("bare-type", 11)]
+    assert codes_and_lines(
         tmp_path / "r", text.replace("{twice: e}", "{twice: e, vlaue: e}").replace("  - {include: t}\n", "")
     ) == [("unknown-key", 10)]
 

@@ -9,7 +9,7 @@ from agentv.errors import UsageError
 from agentv.store.files.directory import RunDirectory
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
-from doubles.stored_runs import scoring, write_rows, write_run, write_summary
+from doubles.stored_runs import scored_trials, write_rows, write_run, write_summary
 from doubles.trials import finished, trial
 
 CASES = [f"c{number}" for number in range(100)]
@@ -24,7 +24,7 @@ def store(tmp_path, monkeypatch):
     def write(number, failing=(), *, cases=CASES, target="gpt", suite="refunds", planned=None, **record):
         run = tmp_path / ".agentv" / "results" / f"20261121T1403{number:02}Z-7f3a"
         results = [
-            *scoring({one: float(one not in failing) for one in cases}, target=target, suite=suite),
+            *scored_trials({one: float(one not in failing) for one in cases}, target=target, suite=suite),
             *record.pop("more", ()),
         ]
         suites = [{"name": suite, "targets": [{"name": target, "model": record.pop("model", "x")}]}]
@@ -145,8 +145,8 @@ def test_errored_cases_are_bounds(store):
 
 def test_what_differs_between_two_runs_is_noted_and_edited_cases_are_not_compared(store):
     store(1)
-    edited = scoring(dict.fromkeys(CASES[:3], 1.0), sha256="d" * 64)
-    store(2, cases=CASES[3:99], more=[*edited, *scoring({"new": 1.0})], model="y")
+    edited = scored_trials(dict.fromkeys(CASES[:3], 1.0), sha256="d" * 64)
+    store(2, cases=CASES[3:99], more=[*edited, *scored_trials({"new": 1.0})], model="y")
     found = trend("refunds", 20, "pass rate")
     assert found.runs[1].change.cases == 96
     shown = found.runs[1].notes
@@ -161,7 +161,7 @@ def test_runs_without_a_common_case_are_not_compared(store):
 
 
 def test_one_target_of_a_run_with_several_suites_and_targets(store):
-    others = chain(scoring({"x": 0.0}, target="claude"), scoring({"x": 0.0}, suite="other"))
+    others = chain(scored_trials({"x": 0.0}, target="claude"), scored_trials({"x": 0.0}, suite="other"))
     suites = [
         {"name": "refunds", "targets": [{"name": "gpt"}, {"name": "claude"}]},
         {"name": "other", "targets": [{"name": "gpt"}]},

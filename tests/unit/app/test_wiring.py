@@ -21,7 +21,7 @@ from agentv.targets.http.target import Http
 from agentv.targets.openai_api.providers import OpenAI
 from agentv.testing import ModelServer, Status
 from agentv.user_code.threads import DaemonThreads
-from doubles.asking import asked, request
+from doubles.asking import call_target, request
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def answer_of(target):
     async def ask():
         executor = DaemonThreads()
         made = connected_target(of(target), executor)
-        found = await asked(made, request())
+        found = await call_target(made, request())
         await made.close()
         await executor.aclose()
         return found
@@ -134,7 +134,7 @@ async def test_a_plain_answer_that_blocks_holds_up_nobody():
 
     executor = DaemonThreads()
     made = connected_target(of(Blocking()), executor)
-    slow = asyncio.ensure_future(asked(made, request()))
+    slow = asyncio.ensure_future(call_target(made, request()))
     await asyncio.sleep(0)
     quick = await asyncio.wait_for(asyncio.sleep(0, "quick"), 0.2)
     slow.cancel()

@@ -10,14 +10,14 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score
 from agentv.registry.fields import Command, Document
 from agentv.user_code.processes import Finished
-from doubles.nested_grading import Given, answer, entry, graded
+from doubles.nested_grading import FixedGrade, answer, entry, graded
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")
 BROKEN = Grade.errored("timeout", "too late")
 
 
 def given(grade, name="given", **settings):
-    return entry(Given(grade, name), **settings)
+    return entry(FixedGrade(grade, name), **settings)
 
 
 def test_the_score_is_the_weighted_mean_of_the_children():
@@ -84,7 +84,7 @@ KINDS = [
 
 
 def child(grade, name, **settings):
-    return entry(Given(grade, name), name=name, **settings)
+    return entry(FixedGrade(grade, name), name=name, **settings)
 
 
 def of(aggregator, *children, threshold=None):

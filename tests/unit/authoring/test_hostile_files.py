@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentv.cli.main import run
 from doubles.loading import repository
-from doubles.mutants import NO_HOSTS, Project, check_told, mutated, projects
+from doubles.mutants import NO_HOSTS, Project, check_reported, mutated, projects
 from doubles.thorough import examples
 
 PROJECTS = projects()
@@ -52,7 +52,7 @@ def test_a_changed_file_is_right_or_told_where_it_is_wrong(folders: Path, place:
     file = changed(folders / name, project, path, seed)
     try:
         with chdir(folders / name):
-            check_told(Path(project.loaded), **project.request)
+            check_reported(Path(project.loaded), **project.request)
     finally:
         file.write_bytes(project.files[path])
 

@@ -17,8 +17,8 @@ from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from doubles.nested_grading import Acts, entry
-from doubles.run_contexts import GivenRunContext
+from doubles.nested_grading import CallbackAssertion, entry
+from doubles.run_contexts import FakeRunContext
 from doubles.stores import MemoryStore
 
 
@@ -53,7 +53,7 @@ class Script:
 
 def looking(seen: list[AssertionContext]) -> AssertionEntry:
     """Return an assertion that records its contexts."""
-    return entry(Acts(lambda context: seen.append(context) or Grade.of(True, "looked")))
+    return entry(CallbackAssertion(lambda context: seen.append(context) or Grade.of(True, "looked")))
 
 
 def user(text: str) -> Message:
@@ -71,7 +71,7 @@ def trial_of(*turns: Turn, opening: tuple[Message, ...] = (), history: tuple[Mes
 
 def run(trial: Trial, *answers: Any) -> tuple[TrialResult, Script, MemoryStore]:
     target, store = Script(list(answers)), MemoryStore()
-    run_context = GivenRunContext(lambda _: target, store, Ticking())
+    run_context = FakeRunContext(lambda _: target, store, Ticking())
     return asyncio.run(run_conversation(trial, run_context)), target, store
 
 

@@ -18,7 +18,7 @@ from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from doubles.engine_runs import BAD, GOOD, case, events_of, results_of, suite
-from doubles.run_contexts import GivenRunContext
+from doubles.run_contexts import FakeRunContext
 from doubles.stores import MemoryStore
 
 
@@ -63,7 +63,7 @@ def linked(*cases: Case, needs: Mapping[str, Iterable[str]] | None = None, targe
 def ran(
     one: Suite, target: Recording, *, workers: int = 4, settings: PlanSettings | None = None, **given: Any
 ) -> tuple[dict[tuple[str, str, int], TrialResult], RunFinished]:
-    plan, run_context = Plan([one], settings or PlanSettings()), GivenRunContext(lambda _: target)
+    plan, run_context = Plan([one], settings or PlanSettings()), FakeRunContext(lambda _: target)
     work = events_of(DependencyScheduler(plan, plan), plan.counts()[1], run_context, workers, **given)
     events = asyncio.run(asyncio.wait_for(work, 20))
     results = results_of(events)
@@ -153,7 +153,7 @@ def test_a_bug_of_ours_ends_the_run_though_others_wait():
 
     plan = Plan([linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})], PlanSettings())
 
-    work = events_of(DependencyScheduler(plan, plan), 3, GivenRunContext(lambda _: Recording(), Broken()), 3)
+    work = events_of(DependencyScheduler(plan, plan), 3, FakeRunContext(lambda _: Recording(), Broken()), 3)
     with pytest.raises(OSError, match="disk full"):
         asyncio.run(asyncio.wait_for(work, 20))
 
@@ -197,7 +197,7 @@ def test_what_an_earlier_run_kept_is_gone_on_from():
 
     order = DependencyScheduler(plan, (one for one in plan if one.key != first.key))
     order.restore(kept)
-    work = events_of(order, 2, GivenRunContext(lambda _: target), 2)
+    work = events_of(order, 2, FakeRunContext(lambda _: target), 2)
     ended = {one.trial.case.id: one.status for one in results_of(asyncio.run(asyncio.wait_for(work, 20)))}
     assert target.asked == [("b", ["a?", "hi", "b?"])]
     assert ended == {"b": "passed", "c": "skipped"}
@@ -243,7 +243,7 @@ def asked_for(suite, *asks):
     trials = {trial.case.id: trial for trial in plan}
 
     async def main():
-        run = Run("run", demand, len(trials), run_context=GivenRunContext(lambda _: target), options=RunOptions(3))
+        run = Run("run", demand, len(trials), run_context=FakeRunContext(lambda _: target), options=RunOptions(3))
         found, left = {}, [list(names) for names in asks]
         demand.ask(trials[name] for name in left[0])
         async for event in run.events():

@@ -16,8 +16,8 @@ from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.threads import DaemonThreads
 from doubles.grading import Services, context_of
-from doubles.judges import JudgeServices, Saying
-from doubles.nested_grading import Acts, Given, entry
+from doubles.judges import FixedReplies, JudgeServices
+from doubles.nested_grading import CallbackAssertion, FixedGrade, entry
 from doubles.run_contexts import FixedClock
 
 HALF = Grade(0.5, False, (Check("half", False),))
@@ -40,7 +40,7 @@ def raises(error: BaseException) -> Any:
     def action(_context: Any) -> Grade:
         raise error
 
-    return Acts(action)
+    return CallbackAssertion(action)
 
 
 @pytest.mark.parametrize(
@@ -58,28 +58,28 @@ def raises(error: BaseException) -> Any:
     ],
 )
 def test_a_required_grade_reaches_the_threshold_of_the_case(grade, settings, threshold, passed):
-    (one,) = scores(entry(Given(grade), **settings), threshold=threshold)
+    (one,) = scores(entry(FixedGrade(grade), **settings), threshold=threshold)
     assert one.grade.passed is passed
 
 
 def test_an_errored_required_grade_stays_errored():
     given = Grade.errored("judge-failed", "no verdict")
-    (one,) = scores(entry(Given(given), required=True), threshold=0.8)
+    (one,) = scores(entry(FixedGrade(given), required=True), threshold=0.8)
     assert one.grade == given
 
 
 def test_negation_comes_before_the_pass_mark():
-    (one,) = scores(entry(Given(HALF), negate=True, min_score=0.5))
+    (one,) = scores(entry(FixedGrade(HALF), negate=True, min_score=0.5))
     assert one.grade.score == 0.5
     assert one.grade.passed
-    (other,) = scores(entry(Given(Grade(0.2, False)), negate=True, min_score=0.9))
+    (other,) = scores(entry(FixedGrade(Grade(0.2, False)), negate=True, min_score=0.9))
     assert other.grade.score == 0.8
     assert not other.grade.passed
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(0), RecursionError(), MemoryError()])
 def test_what_an_assertion_raises_is_its_errored_grade(error):
-    broken, fine = scores(entry(raises(error)), entry(Given(Grade.of(True, "fine"))))
+    broken, fine = scores(entry(raises(error)), entry(FixedGrade(Grade.of(True, "fine"))))
     assert broken.grade.error.code == "assertion-raised"
     assert fine.grade.passed
 
@@ -95,7 +95,7 @@ def test_a_grade_that_never_comes_is_errored_in_time():
         await asyncio.Event().wait()
         raise AssertionError
 
-    (one,) = scores(entry(Acts(never), timeout_s=0.01))
+    (one,) = scores(entry(CallbackAssertion(never), timeout_s=0.01))
     assert one.grade.error.code == "timeout"
 
 
@@ -112,7 +112,11 @@ def looks(context: Any) -> Grade:
     ],
 )
 def test_transform_reshapes_what_one_assertion_sees(transform, seen):
-    reshaped, plain = scores(entry(Acts(looks), transform=transform), entry(Acts(looks)), output='{"a": {"b": [1, 2]}}')
+    reshaped, plain = scores(
+        entry(CallbackAssertion(looks), transform=transform),
+        entry(CallbackAssertion(looks)),
+        output='{"a": {"b": [1, 2]}}',
+    )
     assert reshaped.grade.checks[0].text == seen
     assert plain.grade.checks[0].text == '{"a": {"b": [1, 2]}}'
     assert (reshaped.grade.checks[0].spans, plain.grade.checks[0].spans) == ((), ((0, 1),))
@@ -123,14 +127,14 @@ def test_transform_reshapes_what_one_assertion_sees(transform, seen):
     [Transform("path", "$.missing"), Transform("jinja", "no.x"), Transform("jinja", "1 / 0"), Transform("path", "$.a")],
 )
 def test_a_transform_that_fails_is_an_errored_grade(transform):
-    (one,) = scores(entry(Acts(looks), transform=transform), output="no json")
+    (one,) = scores(entry(CallbackAssertion(looks), transform=transform), output="no json")
     assert one.grade.error.code == "transform-failed"
 
 
 @pytest.mark.parametrize("transform", [Transform("path", "$.a"), Transform("path", "$[0]")])
 @pytest.mark.parametrize("answer", ["[" * 100_000 + "]" * 100_000, '[{"a":' * 50_000 + "1" + "}]" * 50_000])
 def test_json_that_is_nested_too_deep_is_not_reshaped(transform, answer):
-    (one,) = scores(entry(Acts(looks), transform=transform), output=answer)
+    (one,) = scores(entry(CallbackAssertion(looks), transform=transform), output=answer)
     assert one.grade.error.code == "transform-failed"
     assert "nested too deep" in one.grade.error.message
 
@@ -138,7 +142,7 @@ def test_json_that_is_nested_too_deep_is_not_reshaped(transform, answer):
 def test_what_a_transform_gives_may_be_no_json(tmp_path):
     file = tmp_path / "odd.py"
     file.write_text("def odd(output):\n    held = []\n    held.append(held)\n    return held\n")
-    (one,) = scores(entry(Acts(looks), transform=Transform("function", "odd", str(file))), output="a")
+    (one,) = scores(entry(CallbackAssertion(looks), transform=Transform("function", "odd", str(file))), output="a")
     assert one.grade.error.code == "transform-failed"
     assert "contains itself" in one.grade.error.message
 
@@ -154,7 +158,7 @@ def test_what_a_transform_gives_may_be_no_json(tmp_path):
     ],
 )
 def test_javascript_that_gives_nothing_is_an_errored_grade(expression, code, said):
-    (one,) = scores(entry(Acts(looks), transform=Transform("javascript", expression)), output="a")
+    (one,) = scores(entry(CallbackAssertion(looks), transform=Transform("javascript", expression)), output="a")
     assert one.grade.error.code == code
     assert said in one.grade.error.message
 
@@ -191,7 +195,7 @@ def emptied(tmp_path: Any, name: str, output: str, **given: Any) -> Any:
     (tmp_path / "empty.mjs").write_text("export default () => '  ';\n")
     transform = EMPTYING[name]
     placed = replace(transform, file=transform.file and str(tmp_path / transform.file))
-    check = Acts(lambda context: Grade.of("secret" not in (context.output or ""), "no secret"))
+    check = CallbackAssertion(lambda context: Grade.of("secret" not in (context.output or ""), "no secret"))
     return scores(entry(check, transform=placed), output=output, **given)[0].grade
 
 
@@ -209,17 +213,17 @@ def test_a_transform_that_makes_an_answer_empty_is_an_errored_grade(name, tmp_pa
 
 
 @dataclass(frozen=True)
-class ReadsFiles(Acts):
+class ReadsFiles(CallbackAssertion):
     reads_files: bool = True
 
 
 @dataclass(frozen=True)
-class RunsCode(Acts):
+class RunsCode(CallbackAssertion):
     runs_code: bool = True
 
 
 @dataclass(frozen=True)
-class Several(Acts):
+class Several(CallbackAssertion):
     inner: tuple[Any, ...] = ()
 
 
@@ -241,7 +245,7 @@ def test_files_are_read_before_commands_of_graders_change_them(workspace, order)
         entry(Several(noting(log, "c"), (reads, runs))),
         entry(Several(noting(log, "d"), (reads,))),
         entry(ReadsFiles(noting(log, "e"))),
-        entry(Acts(noting(log, "f"))),
+        entry(CallbackAssertion(noting(log, "f"))),
     ]
     found = scores(*entries, workspace_path=workspace)
     assert "".join(log) == order
@@ -250,7 +254,7 @@ def test_files_are_read_before_commands_of_graders_change_them(workspace, order)
 
 
 @dataclass(frozen=True)
-class Judged(Acts):
+class Judged(CallbackAssertion):
     """An assertion that calls a judge."""
 
     needs_judge = True
@@ -269,7 +273,7 @@ def test_a_grade_may_take_as_long_as_its_judge_and_a_late_one_names_the_setting_
     async def never(_context: Any) -> Any:
         await asyncio.Event().wait()
 
-    judge = TargetJudge(Saying(["?"]), "strict", **({"timeout_s": judge_s} if judge_s else {}))
+    judge = TargetJudge(FixedReplies(["?"]), "strict", **({"timeout_s": judge_s} if judge_s else {}))
     context = context_of("hi", _services=JudgeServices(judge))
     (one,) = asyncio.run(grade_entries([entry(Judged(never), timeout_s=entry_s)], context, FixedClock()))
     assert (one.grade.error.code, one.grade.error.message) == ("timeout", why)

@@ -16,8 +16,8 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from doubles.engine_runs import BAD, GOOD, case, results_of, suite
-from doubles.nested_grading import Acts
-from doubles.run_contexts import GivenRunContext
+from doubles.nested_grading import CallbackAssertion
+from doubles.run_contexts import FakeRunContext
 from doubles.stores import MemoryStore
 from doubles.trials import finished, trial
 from doubles.waiting import turns_until
@@ -55,7 +55,7 @@ class Scripted:
 
 
 def run_of(plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any) -> Run:
-    run_context, options = GivenRunContext(lambda _: target, store or MemoryStore()), RunOptions(workers, **given)
+    run_context, options = FakeRunContext(lambda _: target, store or MemoryStore()), RunOptions(workers, **given)
     return Run("run", IndependentTrials(plan), plan.counts()[1], run_context=run_context, options=options)
 
 
@@ -130,7 +130,7 @@ async def test_an_answer_is_kept_before_it_is_graded():
         seen.append(len(store.answers))
         return GOOD
 
-    run = run_of(Plan([suite(case("a", Acts(grade)))], PlanSettings()), Scripted(), store=store)
+    run = run_of(Plan([suite(case("a", CallbackAssertion(grade)))], PlanSettings()), Scripted(), store=store)
     await happened(run)
     assert seen == [1]
 
@@ -279,7 +279,7 @@ def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_a
             return False
 
         state = RunState(RunLimits(decided=stopping))
-        workers = Workers(queue, runner, SequentialSampler(), state, GivenRunContext(lambda _: None))
+        workers = Workers(queue, runner, SequentialSampler(), state, FakeRunContext(lambda _: None))
         queue.on_skipped = workers.take_skipped
         tasks = [asyncio.create_task(workers.work(), name=str(one)) for one in range(number)]
         ended = await asyncio.gather(*tasks, return_exceptions=True)

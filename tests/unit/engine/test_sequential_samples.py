@@ -15,14 +15,14 @@ from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.response import Failure, TargetResponse
 from doubles.engine_runs import case, events_of, results_of, suite
-from doubles.nested_grading import Acts
-from doubles.run_contexts import GivenRunContext
+from doubles.nested_grading import CallbackAssertion
+from doubles.run_contexts import FakeRunContext
 from doubles.trials import finished, trial
 
 EARLY = PlanSettings(repeat=20, until="decided")
 
 
-SAYS_YES = Acts(lambda context: Grade.of(context.output == "yes", "yes"))
+SAYS_YES = CallbackAssertion(lambda context: Grade.of(context.output == "yes", "yes"))
 
 
 class Told:
@@ -62,7 +62,7 @@ def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings:
     firsts = series.firsts(iter(to_do))
     trials = DependencyScheduler(plan, firsts) if one.links else IndependentTrials(firsts)
 
-    work = events_of(trials, len(to_do), GivenRunContext(lambda _: target), 4, sampler=series)
+    work = events_of(trials, len(to_do), FakeRunContext(lambda _: target), 4, sampler=series)
     events = asyncio.run(work)
     return results_of(events), events[-1]
 

@@ -10,7 +10,7 @@ from agentv.engine.calls.retry_policy import INTERRUPTED, UNAFFORDABLE
 from agentv.engine.workers import RunState, TrialRunner
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import CallFailure, Failure
-from doubles.run_contexts import GivenRunContext
+from doubles.run_contexts import FakeRunContext
 from doubles.trials import finished, trial
 from doubles.waiting import turns
 
@@ -54,7 +54,7 @@ def running(
     """Return each trial's results and the final state of the run; `failure` has stopped the trials' target."""
 
     async def main() -> tuple[list[Sequence[TrialResult]], RunState]:
-        run_state, context = RunState(), GivenRunContext(lambda _: None)
+        run_state, context = RunState(), FakeRunContext(lambda _: None)
         executor.state = run_state
         if failure is not None:
             context.throttle.record_stop(trials[0].target, failure)
@@ -89,7 +89,7 @@ async def test_a_target_gets_no_more_calls_at_once_than_it_may():
     limited = replace(limited, target=replace(limited.target, workers=2))
 
     executor = Executing(gate=asyncio.Event())
-    runner = TrialRunner(executor, GivenRunContext(lambda _: None), RunState(), lambda _: ())
+    runner = TrialRunner(executor, FakeRunContext(lambda _: None), RunState(), lambda _: ())
     tasks = [asyncio.ensure_future(runner.run(limited)) for _ in range(5)]
     await turns()
     executor.gate.set()
@@ -104,7 +104,7 @@ def test_a_case_waits_for_the_queries_of_its_suite_and_does_not_begin_once_the_r
 
     async def main(stops: bool) -> tuple[list[str], Sequence[TrialResult]]:
         executor, state = Executing(gate=asyncio.Event()), RunState()
-        runner = TrialRunner(executor, GivenRunContext(lambda _: None), state, lambda _: ())
+        runner = TrialRunner(executor, FakeRunContext(lambda _: None), state, lambda _: ())
         tasks = [asyncio.ensure_future(runner.run(one)) for one in (query, case)]
         await turns()
         before = list(executor.ran)

@@ -21,7 +21,15 @@ from agentv.assertions.judged.retrieval import ContextFaithfulness, ContextRecal
 from agentv.assertions.judged.rubric import LlmRubric, RubricEntry
 from agentv.judge.target import TargetJudge
 from agentv.model.values.message import Message
-from doubles.judges import JudgeServices, Replying, answered, honest, shown_answer, shown_fence, token_of
+from doubles.judges import (
+    ComputedReplies,
+    JudgeServices,
+    answer_context,
+    fence_token,
+    honest,
+    shown_answer,
+    shown_fence,
+)
 from doubles.thorough import each_third
 
 
@@ -184,8 +192,8 @@ NOTHING = {"reasoning": None, "overall_reasoning": "", "hits": [], "misses": [""
 WAYS = {
     "with markers": shown_fence,
     "without markers": shown_answer,
-    "with the first marker": lambda request: f"<answer-{token_of(request)}>\n{shown_answer(request)}",
-    "with the last marker": lambda request: f"{shown_answer(request)}\n</answer-{token_of(request)}>",
+    "with the first marker": lambda request: f"<answer-{fence_token(request)}>\n{shown_answer(request)}",
+    "with the last marker": lambda request: f"{shown_answer(request)}\n</answer-{fence_token(request)}>",
     "in a code fence": lambda request: f"```json\n{shown_answer(request)}\n```",
     "in lower case": lambda request: shown_answer(request).lower(),
     "tidied": tidied,
@@ -217,7 +225,9 @@ def graded(mode, *pairs):
         return [await one for one in begun]
 
     begun = [
-        MODES[mode].rubric.grade(answered(answer, _services=JudgeServices(TargetJudge(Replying(reply), "judge"))))
+        MODES[mode].rubric.grade(
+            answer_context(answer, _services=JudgeServices(TargetJudge(ComputedReplies(reply), "judge")))
+        )
         for answer, reply in pairs
     ]
     return asyncio.run(run())
@@ -269,8 +279,8 @@ def graded_everywhere(mode, fake, place, verdict):
 @cache
 def distinct_ways(mode, answer):
     """Return the ways of quoting an answer that give different texts."""
-    judge = Replying(honest(MODES[mode].passes))
-    asyncio.run(MODES[mode].rubric.grade(answered(answer, _services=JudgeServices(TargetJudge(judge, "judge")))))
+    judge = ComputedReplies(honest(MODES[mode].passes))
+    asyncio.run(MODES[mode].rubric.grade(answer_context(answer, _services=JudgeServices(TargetJudge(judge, "judge")))))
     request = judge.requests[0]
     return tuple({quote(request): way for way, quote in WAYS.items()}.values())
 
@@ -413,12 +423,12 @@ def typed_adversaries_grade(kind, attack, reply, where):
         "context": ("41", attack, "hm"),
         "transcript": ("41", "It is 42.", attack),
     }[where]
-    judge = TargetJudge(Replying(reply), "judge")
+    judge = TargetJudge(ComputedReplies(reply), "judge")
     retrieved = ["It rains.", context] if kind == "context-relevance" else context
     messages = (Message("assistant", said), Message("assistant", answer))
     services = JudgeServices(judge)
     return asyncio.run(
-        KINDS[kind].grade(answered(answer, vars={"context": retrieved}, messages=messages, _services=services))
+        KINDS[kind].grade(answer_context(answer, vars={"context": retrieved}, messages=messages, _services=services))
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from agentv.judge.target import TargetJudge
 from agentv.model.run.rubric import Choice, JudgeFailure, Rubric, RubricItem
 from agentv.model.values.response import TargetResponse
-from doubles.judges import Replying, Saying, answered, word_of
+from doubles.judges import ComputedReplies, FixedReplies, answer_context, confirmation_word
 
 RANGES = ((0, 4, "wrong"), (5, 10, "right"))
 WHY = "So it seems to me."
@@ -136,8 +136,8 @@ def reply_of(template, mode, word):
 
 
 def assess(mode, reply, answer="6 * 7 makes 42"):
-    target = reply if isinstance(reply, Saying) else Replying(reply)
-    context = answered(answer, vars={"context": "6 * 7 is 42."}, results={})
+    target = reply if isinstance(reply, FixedReplies) else ComputedReplies(reply)
+    context = answer_context(answer, vars={"context": "6 * 7 is 42."}, results={})
     return asyncio.run(TargetJudge(target, "strict").assess(RUBRICS[mode], context)), target.requests
 
 
@@ -156,7 +156,7 @@ def counted(outcome):
 def test_what_counts_as_a_verdict(mode):
     wrong = []
     for template, in_json, on_a_scale in ROWS:
-        outcome, _ = assess(mode, lambda request, row=template: reply_of(row, mode, word_of(request)))
+        outcome, _ = assess(mode, lambda request, row=template: reply_of(row, mode, confirmation_word(request)))
         if counted(outcome) != (on_a_scale if mode == "scale" else in_json):
             wrong.append(f"{template!r}: {counted(outcome)}")
     assert wrong == []
@@ -168,12 +168,12 @@ def test_what_counts_as_a_verdict(mode):
 )
 def test_a_reply_that_was_cut_at_its_length_limit_is_no_verdict(mode, reason):
     for template in ("«pass»", "<think>«pass»", "<think>a</think>«pass»", "«pass»\nbecause"):
-        outcome, _ = assess(mode, Saying([TargetResponse(reply_of(template, mode, ""), finish_reason=reason)]))
+        outcome, _ = assess(mode, FixedReplies([TargetResponse(reply_of(template, mode, ""), finish_reason=reason)]))
         assert counted(outcome) is None
         said = outcome.message if isinstance(outcome, JudgeFailure) else outcome.reason
         assert f"it was cut off at its length limit ({reason}); raise the judge's 'max_tokens'" in said
     for kept in ("stop", "end_turn", "STOP", "completed", None):
-        outcome, _ = assess(mode, Saying([TargetResponse(reply_of("«pass»", mode, ""), finish_reason=kept)]))
+        outcome, _ = assess(mode, FixedReplies([TargetResponse(reply_of("«pass»", mode, ""), finish_reason=kept)]))
         assert counted(outcome) == "pass"
 
 
@@ -181,12 +181,12 @@ def test_a_reply_that_was_cut_at_its_length_limit_is_no_verdict(mode, reason):
 @pytest.mark.parametrize("first", ["A right answer would get\n«pass»\nbut this one is wrong.", "It is right.\n«pass»"])
 def test_a_judge_is_asked_once_more_for_its_verdict_with_the_word(mode, first):
     def reply(request):
-        return reply_of(first if len(request.messages) == 2 else "«FAIL»", mode, word_of(request))
+        return reply_of(first if len(request.messages) == 2 else "«FAIL»", mode, confirmation_word(request))
 
     outcome, requests = assess(mode, reply)
     assert counted(outcome) == "fail"
     first_request, second = requests
-    assert word_of(first_request) != word_of(second)
+    assert confirmation_word(first_request) != confirmation_word(second)
     assert ("CONFIRM=" if mode == "scale" else '"confirm": ') in second.messages[-1].text
 
 
@@ -225,11 +225,11 @@ def test_a_choice_is_read_as_a_verdict_is(template, best):
 
         def choice(found):
             row = {"best": ids["good" if found[1] == "0" else "bad"], "reason": WHY}
-            return json.dumps(row | ({"confirm": word_of(request)} if found[2] else {}))
+            return json.dumps(row | ({"confirm": confirmation_word(request)} if found[2] else {}))
 
         return re.sub("«([01])(W?)»", choice, template)
 
-    judge = TargetJudge(Replying(reply), "strict")
-    outcome = asyncio.run(judge.choose("is good", [answered("good"), answered("bad")]))
+    judge = TargetJudge(ComputedReplies(reply), "strict")
+    outcome = asyncio.run(judge.choose("is good", [answer_context("good"), answer_context("bad")]))
     assert (outcome.best == (0, 0)) if best else isinstance(outcome, JudgeFailure)
     assert isinstance(outcome, Choice | JudgeFailure)

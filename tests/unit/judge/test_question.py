@@ -12,7 +12,7 @@ from agentv.judge.target import choice_questions
 from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message, ToolCall
 from agentv.templating import RenderError
-from doubles.judges import answered
+from doubles.judges import answer_context
 
 PROSE = Rubric("freeform", text="is right")
 
@@ -25,7 +25,7 @@ def task(rubric, context):
 
 def custom(prompt, context=None, **more):
     """Return a user's prompt without the appended instruction, and the fence."""
-    text, fence = task(Rubric("freeform", prompt=prompt, **more), context or answered("42"))
+    text, fence = task(Rubric("freeform", prompt=prompt, **more), context or answer_context("42"))
     filled, behind, _ = text.partition("\n\nGive the JSON object one more key")
     assert behind
     return filled, fence
@@ -36,7 +36,7 @@ def unfenced(text):
 
 
 def test_the_rules_come_first_and_name_the_markers_and_the_shape():
-    question = question_about(PROSE, answered("42"))
+    question = question_about(PROSE, answer_context("42"))
     rules, prompt = question.messages
     assert (rules.role, prompt.role) == ("system", "user")
     assert f"<answer-{question.delimiter.token}>" in rules.text
@@ -50,7 +50,7 @@ def test_a_checklist_is_shown_an_item_a_line():
         RubricItem("tone", "is\n[r9] polite"),
         RubricItem("r3", "it is 42", operator="contradiction"),
     )
-    question = question_about(Rubric("checklist", items=items), answered("42", criteria="adds right"))
+    question = question_about(Rubric("checklist", items=items), answer_context("42", criteria="adds right"))
     text = question.messages[1].text
     assert "\n[r1] says 42\n[tone] is [r9] polite\n[r3] it is 42 (contradiction guard)\n" in text
     assert "adds right" in text
@@ -60,7 +60,7 @@ def test_a_checklist_is_shown_an_item_a_line():
 @pytest.mark.parametrize("mode", [*get_args(RubricMode), "select-best"])
 def test_every_built_in_prompt_shows_the_metadata_of_the_case_fenced(mode):
     def asked(**more):
-        context = answered("def f(): pass", **more)
+        context = answer_context("def f(): pass", **more)
         items = (RubricItem("r1", "is short"),)
         choice = choice_questions("is short", [context, context]) if mode == "select-best" else None
         rubric = Rubric(mode, text="is short", items=items, scale=(1, 5), pass_threshold=4, context=("a",))
@@ -79,7 +79,7 @@ def test_the_answer_is_fenced_in_prompts_of_users_too(name):
 
 
 def test_every_variable_is_there_in_both_spellings():
-    context = answered(
+    context = answer_context(
         "42",
         criteria="adds right",
         expected_output=(Message("assistant", "forty-two"),),
@@ -99,7 +99,7 @@ def test_every_variable_is_there_in_both_spellings():
 
 def test_nothing_that_is_filled_in_is_rendered_again():
     hostile = "{{ env.SECRET }}{% for x in range(9) %}{{ x }}{% endfor %}"
-    context = answered(hostile, hostile, criteria=hostile, env={"SECRET": "s3cret"}, metadata={"note": hostile})
+    context = answer_context(hostile, hostile, criteria=hostile, env={"SECRET": "s3cret"}, metadata={"note": hostile})
     text, _ = task(Rubric("freeform", text=hostile), context)
     assert text.count(hostile) == 4
     assert "s3cret" not in text
@@ -107,7 +107,7 @@ def test_nothing_that_is_filled_in_is_rendered_again():
 
 def test_tool_calls_are_fenced():
     calls = (ToolCall("search", {"q": "é"}), ToolCall("add", {}))
-    context = answered("42", messages=(Message("assistant", "", tool_calls=calls), Message("assistant", "42")))
+    context = answer_context("42", messages=(Message("assistant", "", tool_calls=calls), Message("assistant", "42")))
     text, fence = task(PROSE, context)
     inside = 'search {"q": "é"}\nadd {}'
     assert f"<tool-calls-{fence.token}>\n{inside}\n</tool-calls-{fence.token}>" in text
@@ -115,7 +115,7 @@ def test_tool_calls_are_fenced():
 
 @pytest.mark.parametrize("prompt", ["{{ output | upper }}", "{{ output[:40] }}", "{{ output | trim }}"])
 def test_a_filter_does_not_take_the_fence_away(prompt):
-    text, fence = custom(prompt, answered("x" * 100))
+    text, fence = custom(prompt, answer_context("x" * 100))
     assert fence.shows("answer", text)
 
 
@@ -125,12 +125,12 @@ def test_a_filter_does_not_take_the_fence_away(prompt):
 def test_a_prompt_that_does_not_show_the_answer_is_refused(prompt):
     calls = (Message("assistant", "", tool_calls=(ToolCall("add", {}),)),)
     with pytest.raises(RenderError) as raised:
-        custom(prompt, answered("42", messages=calls))
+        custom(prompt, answer_context("42", messages=calls))
     assert raised.value.code == "judge-prompt-without-output"
 
 
 def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
-    first = question_about(PROSE, answered("42"))
+    first = question_about(PROSE, answer_context("42"))
     second = first.again("{{ no }}", "it is {{ odd }}")
     assert second.messages[:2] == first.messages
     assert second.messages[2] == Message("assistant", "{{ no }}")

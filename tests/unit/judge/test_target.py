@@ -9,7 +9,7 @@ from agentv.model.run.rubric import Rubric
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from doubles.judges import Replying, Saying, answered, token_of
+from doubles.judges import ComputedReplies, FixedReplies, answer_context, fence_token
 
 PROSE = Rubric("freeform", text="is right", temperature=0.3)
 STILL = Rubric("freeform", text="is right")
@@ -19,22 +19,24 @@ GOOD = '{"score": 0.9, "reason": "right"}'
 
 def assess(target, rubric=PROSE, context=None):
     judge = TargetJudge(target, "strict", timeout_s=7, env={"KEY": "k"})
-    return asyncio.run(judge.assess(rubric, context or answered("42", case_id="add", vars={"a": 1}, metadata={"m": 2})))
+    return asyncio.run(
+        judge.assess(rubric, context or answer_context("42", case_id="add", vars={"a": 1}, metadata={"m": 2}))
+    )
 
 
 def test_the_shape_of_the_verdict_goes_along_with_the_request():
-    target = Saying(["?", GOOD])
+    target = FixedReplies(["?", GOOD])
     assess(target)
     first, second = (request.schema for request in target.requests)
     assert list(first["properties"]) == list(second["properties"]) == ["score", "reason", "assertions", "confirm"]
-    eva = Saying(["SCORE=4 REASON=right"])
+    eva = FixedReplies(["SCORE=4 REASON=right"])
     assess(eva, EVA)
     assert eva.requests[0].schema is None
 
 
 @pytest.mark.parametrize("reply", ["It is fine.", "", "SCORE=9 REASON=wow", "SCORE=4 REASON=a\nSCORE=5 REASON=b"])
 def test_a_reply_off_the_scale_fails_the_answer_and_is_not_asked_again(reply):
-    target = Saying([TargetResponse(reply, token_usage=TokenUsage(10), cost_usd=0.5)])
+    target = FixedReplies([TargetResponse(reply, token_usage=TokenUsage(10), cost_usd=0.5)])
     verdict = assess(target, EVA)
     assert (verdict.score, verdict.passed, verdict.undecided) == (0, False, True)
     assert (verdict.token_usage, verdict.cost_usd) == (TokenUsage(10), 0.5)
@@ -46,25 +48,25 @@ def test_a_reply_off_the_scale_fails_the_answer_and_is_not_asked_again(reply):
 
 
 def test_a_judge_that_cannot_be_reached_errs_on_a_scale_too():
-    assert assess(Saying([Failure("timeout", "7 s")]), EVA).code == "judge-timeout"
+    assert assess(FixedReplies([Failure("timeout", "7 s")]), EVA).code == "judge-timeout"
 
 
 # votes
 
 
 def test_votes_are_questions_of_their_own_and_the_median_counts():
-    target = Saying(['{"score": 0.2}', '{"score": 0.9, "reason": "nearly"}', '{"score": 1}'])
+    target = FixedReplies(['{"score": 0.2}', '{"score": 0.9, "reason": "nearly"}', '{"score": 1}'])
     verdict = assess(target, replace(STILL, votes=3))
     assert (verdict.score, verdict.reason, verdict.votes) == (0.9, "nearly", (0.2, 0.9, 1.0))
     assert [request.sample for request in target.requests] == [1, 2, 3]
-    assert len({token_of(request) for request in target.requests}) == 3
+    assert len({fence_token(request) for request in target.requests}) == 3
 
 
 def test_a_vote_that_cannot_be_read_errs_the_grade_and_is_paid_for():
     def reply(request):
         return "?" if request.sample == 2 else GOOD
 
-    failure = assess(Replying(reply), replace(STILL, votes=3))
+    failure = assess(ComputedReplies(reply), replace(STILL, votes=3))
     assert (failure.code, failure.reply) == ("unreadable-verdict", "?")
     assert failure.message.startswith("vote 2 of 3: judge 'strict' gave no readable verdict")
 
@@ -73,7 +75,7 @@ def test_a_vote_that_cannot_be_read_errs_the_grade_and_is_paid_for():
 
 
 def asked_twice(rubric, *contexts, reply=GOOD):
-    target = Saying([TargetResponse(reply, token_usage=TokenUsage(10), cost_usd=0.5)])
+    target = FixedReplies([TargetResponse(reply, token_usage=TokenUsage(10), cost_usd=0.5)])
     judge = TargetJudge(target, "strict")
 
     async def run():
@@ -86,7 +88,7 @@ def asked_twice(rubric, *contexts, reply=GOOD):
 @pytest.mark.parametrize("rubric", [STILL, EVA])
 def test_the_same_question_is_put_once(rubric):
     reply = "SCORE=4 REASON=right" if rubric is EVA else GOOD
-    verdicts, requests = asked_twice(rubric, answered("42"), answered("42"), reply=reply)
+    verdicts, requests = asked_twice(rubric, answer_context("42"), answer_context("42"), reply=reply)
     assert len(requests) == 1
     assert [verdict.shared for verdict in verdicts] == [False, True, True, True]
     assert [verdict.cost_usd for verdict in verdicts] == [0.5, 0, 0, 0]
@@ -95,20 +97,21 @@ def test_the_same_question_is_put_once(rubric):
 
 
 async def test_a_price_that_is_not_known_is_not_0_the_second_time():
-    judge = TargetJudge(Saying([GOOD]), "strict")
+    judge = TargetJudge(FixedReplies([GOOD]), "strict")
 
     assert [
-        (verdict.cost_usd, verdict.shared) for verdict in [await judge.assess(STILL, answered("42")) for _ in range(2)]
+        (verdict.cost_usd, verdict.shared)
+        for verdict in [await judge.assess(STILL, answer_context("42")) for _ in range(2)]
     ] == [(None, False), (None, True)]
 
 
 def test_with_a_temperature_every_question_is_put():
-    _, requests = asked_twice(PROSE, answered("42"), answered("42"))
+    _, requests = asked_twice(PROSE, answer_context("42"), answer_context("42"))
     assert len(requests) == 4
 
 
 def test_votes_are_shared_by_their_number():
-    verdicts, requests = asked_twice(replace(STILL, votes=3), answered("42"))
+    verdicts, requests = asked_twice(replace(STILL, votes=3), answer_context("42"))
     assert len(requests) == 3
     assert [(verdict.cost_usd, verdict.shared) for verdict in verdicts] == [(1.5, False), (0, True)]
 
@@ -116,18 +119,18 @@ def test_votes_are_shared_by_their_number():
 @pytest.mark.parametrize(
     "other",
     [
-        answered("43"),
-        answered("42", "What is 16 + 26?"),
-        answered("42", case_id="other"),
-        answered("42", vars={"a": 1}),
-        answered("42", metadata={"a": 1}),
-        answered("42", expected_output=(Message("assistant", "42"),)),
-        answered("42", messages=(Message("assistant", "", tool_calls=(ToolCall("add", {}),)),)),
-        answered("x" * 60 + "y" + "x" * 60),
+        answer_context("43"),
+        answer_context("42", "What is 16 + 26?"),
+        answer_context("42", case_id="other"),
+        answer_context("42", vars={"a": 1}),
+        answer_context("42", metadata={"a": 1}),
+        answer_context("42", expected_output=(Message("assistant", "42"),)),
+        answer_context("42", messages=(Message("assistant", "", tool_calls=(ToolCall("add", {}),)),)),
+        answer_context("x" * 60 + "y" + "x" * 60),
     ],
 )
 def test_another_context_is_another_question(other):
-    first = answered("x" * 121) if other.output.startswith("x") else answered("42")
+    first = answer_context("x" * 121) if other.output.startswith("x") else answer_context("42")
     _, requests = asked_twice(replace(STILL, max_chars=100), first, other)
     assert len(requests) == 2
 
@@ -142,36 +145,36 @@ def test_another_context_is_another_question(other):
     ],
 )
 async def test_another_rubric_is_another_question(change):
-    target = Saying([GOOD])
+    target = FixedReplies([GOOD])
     judge = TargetJudge(target, "strict")
 
-    await judge.assess(STILL, answered("42"))
-    assert not (await judge.assess(replace(STILL, **change), answered("42"))).shared
+    await judge.assess(STILL, answer_context("42"))
+    assert not (await judge.assess(replace(STILL, **change), answer_context("42"))).shared
     assert len(target.requests) == 2
 
 
 async def test_no_verdict_is_not_remembered():
-    target = Saying([Failure("timeout", "7 s"), GOOD])
+    target = FixedReplies([Failure("timeout", "7 s"), GOOD])
     judge = TargetJudge(target, "strict")
 
-    failure, verdict, again = [await judge.assess(STILL, answered("42")) for _ in range(3)]
+    failure, verdict, again = [await judge.assess(STILL, answer_context("42")) for _ in range(3)]
     assert (failure.code, verdict.shared, again.shared) == ("judge-timeout", False, True)
     assert len(target.requests) == 2
 
 
 async def test_no_more_verdicts_are_remembered_than_may_be():
-    judge = TargetJudge(Saying([GOOD]), "strict")
+    judge = TargetJudge(FixedReplies([GOOD]), "strict")
 
     for number in range(CACHED_VERDICTS + 1):
-        await judge.assess(STILL, answered(f"{number}"))
-    assert [(await judge.assess(STILL, answered(f"{number}"))).shared for number in (CACHED_VERDICTS, 0)] == [
+        await judge.assess(STILL, answer_context(f"{number}"))
+    assert [(await judge.assess(STILL, answer_context(f"{number}"))).shared for number in (CACHED_VERDICTS, 0)] == [
         True,
         False,
     ]
 
 
 def test_what_the_target_is_asked():
-    target = Saying([GOOD])
+    target = FixedReplies([GOOD])
     assess(target)
     (request,) = target.requests
     assert (request.case_id, request.attempt, request.timeout_s, request.temperature) == ("add", 1, 7, 0.3)
@@ -182,7 +185,7 @@ def test_what_the_target_is_asked():
 
 
 def test_an_unreadable_reply_is_asked_for_once_more():
-    target = Saying(["It is fine.", GOOD])
+    target = FixedReplies(["It is fine.", GOOD])
     assert assess(target).score == 0.9
     second = target.requests[1]
     assert second.attempt == 2
@@ -192,7 +195,7 @@ def test_an_unreadable_reply_is_asked_for_once_more():
 
 @pytest.mark.parametrize("reply", ["It is fine.", "", '{"score": 2}', '{"score": NaN}', '{"score": 1} {"score": 0}'])
 def test_a_judge_that_cannot_be_read_twice_gives_no_verdict(reply):
-    target = Saying([reply])
+    target = FixedReplies([reply])
     failure = assess(target)
     assert failure.code == "unreadable-verdict"
     assert failure.reply == reply
@@ -202,13 +205,13 @@ def test_a_judge_that_cannot_be_read_twice_gives_no_verdict(reply):
 
 
 def test_an_answer_of_nothing_is_no_verdict():
-    failure = assess(Saying([TargetResponse(None)]))
+    failure = assess(FixedReplies([TargetResponse(None)]))
     assert (failure.code, failure.reply) == ("unreadable-verdict", "")
 
 
 @pytest.mark.parametrize(("code", "shown"), [("timeout", "judge-timeout"), ("judge-busy", "judge-busy")])
 def test_a_failure_of_the_target_is_passed_on(code, shown):
-    target = Saying([Failure(code, "took 7 s", retryable=True)])
+    target = FixedReplies([Failure(code, "took 7 s", retryable=True)])
     failure = assess(target)
     assert (failure.code, failure.message, failure.retryable) == (shown, "judge 'strict' failed: took 7 s", True)
     assert len(target.requests) == 1
@@ -216,15 +219,15 @@ def test_a_failure_of_the_target_is_passed_on(code, shown):
 
 def test_what_all_calls_took_is_added_up():
     first = TargetResponse("?", token_usage=TokenUsage(10, 5, 15), cost_usd=0.25)
-    verdict = assess(Saying([first, TargetResponse(GOOD, token_usage=TokenUsage(30, 1, 31), cost_usd=0.5)]))
+    verdict = assess(FixedReplies([first, TargetResponse(GOOD, token_usage=TokenUsage(30, 1, 31), cost_usd=0.5)]))
     assert (verdict.token_usage, verdict.cost_usd) == (TokenUsage(40, 6, 46), 0.75)
-    unknown = assess(Saying([first, GOOD]))
+    unknown = assess(FixedReplies([first, GOOD]))
     assert (unknown.token_usage, unknown.cost_usd) == (TokenUsage(10, 5, 15), 0.25)
-    failed = assess(Saying([first, Failure("timeout", "took 7 s")]))
+    failed = assess(FixedReplies([first, Failure("timeout", "took 7 s")]))
     assert (failed.token_usage, failed.cost_usd, failed.reply) == (TokenUsage(10, 5, 15), 0.25, "?")
-    unreadable = assess(Saying([first]))
+    unreadable = assess(FixedReplies([first]))
     assert (unreadable.token_usage, unreadable.cost_usd) == (TokenUsage(20, 10, 30), 0.5)
-    free = assess(Saying([GOOD]))
+    free = assess(FixedReplies([GOOD]))
     assert (free.token_usage, free.cost_usd) == (None, None)
 
 
@@ -239,7 +242,7 @@ def test_what_all_calls_took_is_added_up():
     ],
 )
 def test_a_prompt_that_cannot_be_used_is_a_failure_before_anything_is_asked(prompt, code):
-    target = Saying([GOOD])
+    target = FixedReplies([GOOD])
     failure = assess(target, Rubric("freeform", prompt=prompt, prompt_path="/evals/judge.md"))
     assert failure.code == code
     assert failure.message.startswith("the judge prompt /evals/judge.md: ")
@@ -249,13 +252,13 @@ def test_a_prompt_that_cannot_be_used_is_a_failure_before_anything_is_asked(prom
 def test_prompts_written_for_agentv_work():
     prompt = "Q: {{question}}\nA: {{candidate_answer}}\nRef: {{reference_answer}}\nReply as JSON."
     reply = '{"score": 0.5, "hits": ["adds"], "misses": ["no words"], "reasoning": "half"}'
-    verdict = assess(Saying([reply]), Rubric("freeform", prompt=prompt))
+    verdict = assess(FixedReplies([reply]), Rubric("freeform", prompt=prompt))
     assert (verdict.score, verdict.reason) == (0.5, "half")
     assert verdict.checks == (Check("adds", True), Check("no words", False))
 
 
 async def test_a_cancelled_call_is_cancelled():
-    class Hanging(Saying):
+    class Hanging(FixedReplies):
         async def answer(self, request):
             self.requests.append(request)
             await asyncio.Event().wait()
@@ -263,12 +266,12 @@ async def test_a_cancelled_call_is_cancelled():
     judge = TargetJudge(target := Hanging([]), "strict")
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await judge.assess(PROSE, answered("42"))
+            await judge.assess(PROSE, answer_context("42"))
     assert len(target.requests) == 1
 
 
 def test_a_bare_question_gets_the_judges_words():
-    target = Saying(["YES"])
+    target = FixedReplies(["YES"])
     assert asyncio.run(TargetJudge(target, "strict", timeout_s=7).ask("Would you?")).output == "YES"
     assert (target.requests[0].prompt, target.requests[0].timeout_s) == ("Would you?", 7)
 
@@ -283,7 +286,7 @@ def test_a_bare_question_gets_the_judges_words():
     ],
 )
 def test_a_bare_question_without_an_answer_is_a_failure(reply, code):
-    assert asyncio.run(TargetJudge(Saying([reply]), "strict").ask("Would you?")).code == code
+    assert asyncio.run(TargetJudge(FixedReplies([reply]), "strict").ask("Would you?")).code == code
 
 
 class Calls:

@@ -7,7 +7,7 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.prompts.disk import Disk, replace_file, store_texts, stored_text, texts_directory
-from doubles.faulty_disk import FullDisk, failing, refusing
+from doubles.faulty_disk import FullDisk, failing_disk, refusing_disk
 
 TEXTS = {"prompt.md": b"Greet {{ name }}.\n", "eval.yml": b"cases: []\n"}
 
@@ -40,7 +40,7 @@ def test_whatever_call_fails_once_no_text_is_kept_in_part(tmp_path):
     place = 0
     while True:
         home = tmp_path / str(place)
-        disk = failing(place)
+        disk = failing_disk(place)
         try:
             store_texts(home, TEXTS, disk)
         except StoreError:
@@ -57,7 +57,7 @@ def test_a_full_disk_and_one_that_may_not_be_written_are_told(tmp_path):
     with pytest.raises(StoreError, match=r"cannot write .*exams: no space left on the disk"):
         store_texts(tmp_path, TEXTS, FullDisk(10))
     with pytest.raises(StoreError, match="the file system is read-only"):
-        store_texts(tmp_path, TEXTS, refusing(errno.EROFS, "make_directory"))
+        store_texts(tmp_path, TEXTS, refusing_disk(errno.EROFS, "make_directory"))
 
 
 def test_two_processes_that_keep_the_same_text_do_not_meet(tmp_path):

@@ -20,7 +20,7 @@ from agentv.prompts.disk import Disk
 from agentv.prompts.gates import prompt_sha256
 from agentv.prompts.reading import LOG, last_exam_row, read_log
 from agentv.prompts.rows import exam_row_of, line_of
-from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
+from doubles.faulty_disk import CountingDisk, FullDisk, failing_disk, refusing_disk
 
 SHA = "ab" * 32
 FILES = {"prompt.md": SHA}
@@ -278,21 +278,21 @@ def test_a_line_that_is_cut_off_anywhere_is_never_a_row(exam_row, data):
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
 def test_where_files_cannot_be_locked_the_row_is_written_and_that_is_told(prompt, code):
-    (note,) = append(str(prompt), ROW, Appending(refusing(code, "lock")))
+    (note,) = append(str(prompt), ROW, Appending(refusing_disk(code, "lock")))
     assert "without a lock, because files cannot be locked there" in note
     assert logged(prompt) == line_of(ROW)
 
 
 def test_where_files_cannot_be_synchronised_the_row_counts_and_a_disk_that_fails_is_told(prompt):
-    assert append(str(prompt), ROW, Appending(refusing(errno.EINVAL, "sync"))) == ()
+    assert append(str(prompt), ROW, Appending(refusing_disk(errno.EINVAL, "sync"))) == ()
     with pytest.raises(StoreError, match="Input/output error"):
-        append(str(prompt), FAILED, Appending(refusing(errno.EIO, "sync")))
+        append(str(prompt), FAILED, Appending(refusing_disk(errno.EIO, "sync")))
     assert logged(prompt) == line_of(ROW)
 
 
 def test_without_a_lock_nothing_is_cut_off(prompt):
     put(prompt, EVA + b'{"ts"')
-    disk = refusing(errno.ENOLCK, "lock", "truncate")
+    disk = refusing_disk(errno.ENOLCK, "lock", "truncate")
     notes = append(str(prompt), ROW, Appending(disk))
     assert len(notes) == 2
     assert "is incomplete; it was left there, because the log is not locked" in notes[1]
@@ -301,7 +301,7 @@ def test_without_a_lock_nothing_is_cut_off(prompt):
 
 def test_a_lock_that_another_process_never_lets_go_loses_no_row(prompt):
     pauses = []
-    held = Appending(refusing(errno.EWOULDBLOCK, "lock"), pauses.append)
+    held = Appending(refusing_disk(errno.EWOULDBLOCK, "lock"), pauses.append)
     (note,) = append(str(prompt), ROW, held)
     assert len(pauses) == LOCK_TRIES
     assert "another process has held the lock for 10 s" in note
@@ -368,7 +368,7 @@ def test_whatever_call_fails_once_the_log_holds_the_old_rows_and_the_new_one_onl
     place, refused = 0, []
     while True:
         put(prompt, EVA + b'{"ts"')
-        disk = failing(place)
+        disk = failing_disk(place)
         try:
             append(str(prompt), ROW, Appending(disk, never))
         except StoreError:

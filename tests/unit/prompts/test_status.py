@@ -19,7 +19,7 @@ from agentv.errors import StoreError
 from agentv.model.suite.exam import STATUSES
 from agentv.prompts.disk import Disk
 from agentv.prompts.status import RewriteError, with_status, write_status
-from doubles.faulty_disk import FullDisk, failing, refusing
+from doubles.faulty_disk import FullDisk, failing_disk, refusing_disk
 from doubles.loading import reading_of
 
 OLD = b"# target to evaluate\nowner: ada\nstatus: draft   # not yet\n"
@@ -176,7 +176,7 @@ def test_the_status_is_written_and_mode_bits_stay(meta):
 
 def test_where_all_files_have_one_mode_none_is_set(meta):
     meta.chmod(0o600)
-    write_status(meta, "ready", refusing(errno.EPERM, "permit", "own"))
+    write_status(meta, "ready", refusing_disk(errno.EPERM, "permit", "own"))
     assert meta.read_bytes() == NEW
 
 
@@ -208,7 +208,7 @@ def test_a_link_stays_a_link_and_the_file_that_it_leads_to_is_written(meta, tmp_
 )
 def test_what_the_system_refuses_is_said(meta, code, calls, said):
     with pytest.raises(StoreError, match=said):
-        write_status(meta, "ready", refusing(code, *calls))
+        write_status(meta, "ready", refusing_disk(code, *calls))
     assert (meta.read_bytes(), beside(meta)) == (OLD, ["meta.yaml"])
 
 
@@ -266,7 +266,7 @@ def test_whatever_call_fails_once_the_old_file_or_the_new_one_is_there_whole(met
     place, refused = 0, []
     while True:
         meta.write_bytes(OLD)
-        disk = failing(place)
+        disk = failing_disk(place)
         try:
             write_status(meta, "ready", disk)
         except StoreError:
@@ -285,8 +285,8 @@ DYING = """
 import sys
 from pathlib import Path
 from agentv.prompts.status import write_status
-from doubles.faulty_disk import dying
-disk = dying(int(sys.argv[2]))
+from doubles.faulty_disk import dying_disk
+disk = dying_disk(int(sys.argv[2]))
 write_status(Path(sys.argv[1]), "ready", disk)
 """
 

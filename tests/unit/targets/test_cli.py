@@ -11,7 +11,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
 from agentv.targets.cli import PROMPT_LIMIT, Cli, arguments_of, format_issues
 from agentv.targets.http.preparation import Healthcheck
-from doubles.asking import answer, answers, code, request
+from doubles.asking import answer, answers, failure_code, request
 from doubles.misbehaving_server import misbehaving_server
 
 
@@ -102,8 +102,8 @@ def test_a_prompt_too_long_for_an_argument_is_refused_and_says_what_to_do():
 
 
 def test_what_no_program_can_be_given_is_a_failure():
-    assert code(words("cat"), request("half \ud83d")) == "not-utf-8"
-    assert code(words("echo", "{EVAL_ID}"), request(case_id="a\0b")) == "cannot-start"
+    assert failure_code(words("cat"), request("half \ud83d")) == "not-utf-8"
+    assert failure_code(words("echo", "{EVAL_ID}"), request(case_id="a\0b")) == "cannot-start"
 
 
 def test_a_status_other_than_0_is_a_failure_with_the_end_of_stderr():

@@ -10,7 +10,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import JavaScriptSource
 from agentv.targets.promptfoo import JavaScript, from_provider
-from doubles.asking import answer, answers, code, request
+from doubles.asking import answer, answers, failure_code, request
 from doubles.runtimes import RUNTIMES, path_with
 
 numbers = count()
@@ -106,7 +106,7 @@ def test_its_process_ends_with_it(write):
 def test_without_a_runtime_it_says_how_to_get_one(write, tmp_path, monkeypatch):
     monkeypatch.setattr("agentv.user_code.javascript.runtime.find_spec", lambda _: None)
     (tmp_path / "none").mkdir()
-    found = code(write("export default () => 'a';"), request(env={"PATH": str(tmp_path / "none")}))
+    found = failure_code(write("export default () => 'a';"), request(env={"PATH": str(tmp_path / "none")}))
     assert found == "no-javascript-runtime"
 
 

@@ -16,7 +16,7 @@ from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.javascript.runtime import find_runtime, install_sdk
-from doubles.grading import Asked, context_of, graded
+from doubles.grading import FixedReplyJudge, context_of, grade_async
 from doubles.processes_alive import all_gone
 from doubles.runtimes import RUNTIMES, Lab, path_with, program
 
@@ -471,21 +471,21 @@ def test_options_reach_the_handler_as_config_and_value(lab):
     kind = JavaScriptType("mine", file)
     assertion = kind.build({"value": 5, "config": {"max_words": 3}})
     assert (kind.short, kind.options, assertion.needs_judge, assertion.timeout_s) == ("value", None, False, 60.0)
-    found = lab.runner.run(graded(assertion, javascript=lab.host))
+    found = lab.runner.run(grade_async(assertion, javascript=lab.host))
     assert found.details == {"config": {"maxWords": 3, "value": 5}, "value": 5}
     bare = kind.build({})
-    assert lab.runner.run(graded(bare, javascript=lab.host)).details == {"config": {}}
+    assert lab.runner.run(grade_async(bare, javascript=lab.host)).details == {"config": {}}
 
 
 def test_the_grade_keeps_checks_and_names_the_type_in_errors(lab):
     seed = JavaScriptType("min-words", lab.write(SEED)).build({})
-    found = lab.runner.run(graded(seed, context_of("only two"), javascript=lab.host))
+    found = lab.runner.run(grade_async(seed, context_of("only two"), javascript=lab.host))
     assert (found.passed, found.score, found.checks[0].text) == (False, 0.0, "Output has 2 words")
     bad = JavaScriptType("mine", lab.write("export default () => ({ score: 'high' });")).build({})
-    error = lab.runner.run(graded(bad, javascript=lab.host)).error
+    error = lab.runner.run(grade_async(bad, javascript=lab.host)).error
     assert (error.code, "mine returned no verdict: 'score'" in error.message) == ("bad-result", True)
     raising = JavaScriptType("mine", lab.write("export default () => { throw new Error('no') };")).build({})
-    error = lab.runner.run(graded(raising, javascript=lab.host)).error
+    error = lab.runner.run(grade_async(raising, javascript=lab.host)).error
     assert (error.code, error.message.startswith("mine raised Error: no (file")) == ("assertion-raised", True)
 
 
@@ -590,8 +590,8 @@ def test_a_script_grader_asks_the_judge(project):
     file.write_text(dedent(source))
     command = Command(argv=(program(project.runtime), str(file)))
     script = Script(command, config={"max_words": 3}, target=JudgeAccess(2))
-    judge = Asked("42", [])
-    found = asyncio.run(graded(script, context_of("what?"), asked=judge))
+    judge = FixedReplyJudge("42", [])
+    found = asyncio.run(grade_async(script, context_of("what?"), asked=judge))
     assert found.error is None, found.error
     assert found.details == {"text": "42", "isRefused": True, "callCount": 1, "config": {"maxWords": 3}}
     assert judge.prompts == ["be short\n\nwhat?"]

@@ -12,7 +12,7 @@ from agentv.model.suite.workspace import Variant
 from agentv.stats.verdicts import Settings, same_rate, same_rule
 from doubles.judged_runs import judged_run
 from doubles.read_files import bytes_read
-from doubles.stored_runs import scoring, write_run, write_summary
+from doubles.stored_runs import scored_trials, write_run, write_summary
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 GOOD = {f"case-{number}": 1.0 for number in range(8)}
@@ -28,7 +28,7 @@ def store(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runs(store):
-    return store("base", scoring(GOOD)), store("candidate", scoring(BAD))
+    return store("base", scored_trials(GOOD)), store("candidate", scored_trials(BAD))
 
 
 def compared(*runs, targets=(), partial=False, **question) -> Comparison:
@@ -64,8 +64,8 @@ def test_a_run_compared_with_itself_is_no_different(runs):
 
 
 def test_of_a_trial_that_was_done_again_the_newest_row_counts(store):
-    again = store("b", [*scoring({"case-0": 0.0}), *scoring(GOOD)])
-    found = compared(store("a", scoring(GOOD)), again)
+    again = store("b", [*scored_trials({"case-0": 0.0}), *scored_trials(GOOD)])
+    found = compared(store("a", scored_trials(GOOD)), again)
     assert (found.whole.moves.losses, found.moved) == (0, ())
 
 
@@ -86,10 +86,10 @@ def test_one_run_with_one_of_each_is_refused(runs):
 
 def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     results = [
-        *scoring(GOOD, target="gpt", prompt_id="brief"),
-        *scoring(GOOD, target="gpt", prompt_id="long"),
-        *scoring(BAD, target="claude", prompt_id="brief"),
-        *scoring(BAD, target="claude", prompt_id="long"),
+        *scored_trials(GOOD, target="gpt", prompt_id="brief"),
+        *scored_trials(GOOD, target="gpt", prompt_id="long"),
+        *scored_trials(BAD, target="claude", prompt_id="brief"),
+        *scored_trials(BAD, target="claude", prompt_id="long"),
     ]
     run = store("both", results, suites=[{"targets": [{"name": "gpt"}, {"name": "claude"}]}])
     found = compare(CompareRequest((run,)), ComparisonSettings())
@@ -98,7 +98,7 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     assert (found.shown_worse, found.graded, found.meets("better"), len(found.lost[0])) == (True, True, False, 16)
     two = compare(CompareRequest((run,), ("claude", "gpt")), ComparisonSettings())
     assert (two.base.targets, two.whole.pairs, two.whole.verdict) == (("claude",), 16, "better")
-    three = matrix(store("three", [*results, *scoring(GOOD, target="x", prompt_id="long")]), by="target")
+    three = matrix(store("three", [*results, *scored_trials(GOOD, target="x", prompt_id="long")]), by="target")
     assert set(three.comparisons) == {(0, 1), (0, 2), (1, 2)}
     with pytest.raises(UsageError, match="'customer' in their metadata"):
         compare(CompareRequest((run,)), ComparisonSettings(cluster="customer"))
@@ -106,21 +106,21 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
 
 def test_of_several_targets_of_a_run_those_are_compared_that_are_named(store):
     scores = {"a": GOOD, "b": BAD, "c": GOOD, "d": BAD}
-    run = store("run", [one for target, given in scores.items() for one in scoring(given, target=target)])
+    run = store("run", [one for target, given in scores.items() for one in scored_trials(given, target=target)])
     found = compare(CompareRequest((run,), ("c", "a", "d")), ComparisonSettings())
     assert [(one.base, one.candidate) for one in found.comparisons] == [("c", "a"), ("c", "d")]
     assert found.run.targets == ("a", "c", "d")
 
 
 def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):
-    other = store("other", scoring({"x": 1.0}, suite="orders", target="claude"))
+    other = store("other", scored_trials({"x": 1.0}, suite="orders", target="claude"))
     message, hint = refused(runs[0], other)
     assert message == "base and other have no case in common"
     assert hint == "one run has the suite refunds on gpt; the other has the suite orders on claude"
 
 
 def test_runs_whose_common_cases_were_all_edited_are_refused_unless_that_is_asked_for(runs, store):
-    other = store("other", scoring({**GOOD, "new": 1.0}, sha256="e" * 64))
+    other = store("other", scored_trials({**GOOD, "new": 1.0}, sha256="e" * 64))
     message, hint = refused(runs[0], other)
     assert message == "every case that base and other have in common was edited between them (text)"
     assert "--edited" in hint
@@ -150,15 +150,15 @@ def test_a_run_that_ended_once_its_comparison_was_decided_is_refused(runs, place
 
 
 def test_errored_pairs_are_left_out_and_told(runs, store):
-    broken = [finished("errored", trial=one.trial) for one in scoring({"case-0": 0.0, "case-1": 0.0})]
-    good = scoring({name: score for name, score in GOOD.items() if name not in ("case-0", "case-1")})
+    broken = [finished("errored", trial=one.trial) for one in scored_trials({"case-0": 0.0, "case-1": 0.0})]
+    good = scored_trials({name: score for name, score in GOOD.items() if name not in ("case-0", "case-1")})
     found = compared(runs[0], store("other", [*broken, *good]))
     assert (found.whole.pairs, found.whole.moves.ties) == (6, 6)
     assert [key.case_id for key in found.left_out.errored] == ["case-0", "case-1"]
 
 
 def test_where_every_pair_errored_there_is_no_verdict(runs, store, tmp_path):
-    found = compared(runs[0], store("other", [finished("errored", trial=one.trial) for one in scoring(GOOD)]))
+    found = compared(runs[0], store("other", [finished("errored", trial=one.trial) for one in scored_trials(GOOD)]))
     assert (found.whole, found.shown_worse, found.groups) == (None, False, ())
     other = compared(str(tmp_path / "other"), str(tmp_path / "other"))
     assert (other.same, other.whole) == (True, None)
@@ -167,17 +167,17 @@ def test_where_every_pair_errored_there_is_no_verdict(runs, store, tmp_path):
 def test_errors_that_could_decide_a_comparison_withhold_its_verdict(store):
     scores = {f"case-{number}": float(number >= 10) for number in range(80)}
     fixed = dict.fromkeys(list(scores)[:70], 1.0)
-    base, candidate = store("x", scoring(scores)), [*scoring(fixed), *errors(list(scores)[70:])]
+    base, candidate = store("x", scored_trials(scores)), [*scored_trials(fixed), *errors(list(scores)[70:])]
     found = compared(base, store("y", candidate)).whole
     assert (found.verdict, found.withheld, found.errored, found.pairs) == ("inconclusive", "errors", 10, 70)
     low, high = found.score.bounds
     assert (low, high) == (0.0, pytest.approx(0.125))
-    assert compared(base, store("z", scoring(fixed))).whole.verdict == "better"
+    assert compared(base, store("z", scored_trials(fixed))).whole.verdict == "better"
     assert compared(base, str(Path(base).parent / "y"), errored="drop").whole.verdict == "better"
 
 
 def errors(names):
-    return [finished("errored", trial=one.trial) for one in scoring(dict.fromkeys(names, 0.0))]
+    return [finished("errored", trial=one.trial) for one in scored_trials(dict.fromkeys(names, 0.0))]
 
 
 def test_samples_of_a_case_are_one_observation(store):
@@ -186,7 +186,7 @@ def test_samples_of_a_case_are_one_observation(store):
             name,
             [
                 replace(one, trial=trial("a", sample=number, repeat=3))
-                for number, one in enumerate((scoring({"a": score})[0] for score in scores), 1)
+                for number, one in enumerate((scored_trials({"a": score})[0] for score in scores), 1)
             ],
         )
 
@@ -197,7 +197,7 @@ def test_samples_of_a_case_are_one_observation(store):
 
 def test_suites_are_compared_apart_with_their_p_values_corrected(store):
     def run(name, orders):
-        return store(name, [*scoring(GOOD), *scoring(orders, suite="orders")])
+        return store(name, [*scored_trials(GOOD), *scored_trials(orders, suite="orders")])
 
     found = compared(run("base", GOOD), run("candidate", BAD), by="suite")
     orders, refunds = found.groups
@@ -209,7 +209,7 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
 
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
     def run(name, few, many):
-        return store(name, [*scoring(few, suite="few"), *scoring(many, suite="many")])
+        return store(name, [*scored_trials(few, suite="few"), *scored_trials(many, suite="many")])
 
     better = {f"m{number}": 0.5 for number in range(40)}
     found = compared(run("base", GOOD, better), run("candidate", BAD, dict.fromkeys(better, 0.9)), by="suite")
@@ -218,8 +218,11 @@ def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(sto
 
 def test_variants_of_two_runs_are_compared_apart_and_cases_without_one_in_none_of_them(store):
     def run(name, scores):
-        bare, plain = scoring({f"bare-{n}": 1.0 for n in range(8)}, variant=Variant("bare")), scoring({"plain": 1.0})
-        return store(name, [*bare, *scoring(scores, variant=Variant("with-skill")), *plain])
+        bare, plain = (
+            scored_trials({f"bare-{n}": 1.0 for n in range(8)}, variant=Variant("bare")),
+            scored_trials({"plain": 1.0}),
+        )
+        return store(name, [*bare, *scored_trials(scores, variant=Variant("with-skill")), *plain])
 
     found = compared(run("base", GOOD), run("candidate", BAD), by="variant")
     shown = [(one.name, one.judgement.pairs, one.judgement.verdict) for one in found.groups]
@@ -227,7 +230,7 @@ def test_variants_of_two_runs_are_compared_apart_and_cases_without_one_in_none_o
 
 
 def test_targets_of_one_run_without_a_common_case_are_refused(store):
-    run = store("run", [one for target in "xyz" for one in scoring({f"only-{target}": 1.0}, target=target)])
+    run = store("run", [one for target in "xyz" for one in scored_trials({f"only-{target}": 1.0}, target=target)])
     assert refused(run) == (
         "the targets, prompts and variants of the run run have no case in common",
         "only results of the same case are compared",
@@ -240,7 +243,7 @@ def test_runs_without_tags_cannot_be_compared_by_tag(runs):
 
 
 def test_one_target_of_a_run_is_compared_with_another(store):
-    both = store("both", [*scoring(GOOD, target="gpt"), *scoring(BAD, target="claude")])
+    both = store("both", [*scored_trials(GOOD, target="gpt"), *scored_trials(BAD, target="claude")])
     found = compared(both, both, targets=("gpt", "claude"))
     assert (found.same, found.whole.verdict, found.candidate.targets) == (False, "worse", ("claude",))
     assert compared(both, both, targets=("gpt",)).same
@@ -254,7 +257,7 @@ def test_a_target_that_a_run_does_not_hold_is_told_with_the_nearest(runs):
 
 
 def test_three_runs_are_compared_each_with_each(runs, store):
-    found = matrix(*runs, store("third", scoring(GOOD)))
+    found = matrix(*runs, store("third", scored_trials(GOOD)))
     verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
     assert verdicts == {(0, 1): "worse", (0, 2): "inconclusive", (1, 2): "better"}
     assert found.comparisons[0, 1].whole.tested == 4  # two measures each; one of them never changes between equal runs
@@ -264,8 +267,8 @@ def test_three_runs_are_compared_each_with_each(runs, store):
 
 
 def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
-    base = store("base", scoring({"a": 1.0, "b": 1.0}))
-    found = matrix(base, store("one", scoring({"a": 1.0})), store("two", scoring({"b": 0.0})))
+    base = store("base", scored_trials({"a": 1.0, "b": 1.0}))
+    found = matrix(base, store("one", scored_trials({"a": 1.0})), store("two", scored_trials({"b": 0.0})))
     assert set(found.comparisons) == {(0, 1), (0, 2)}
 
 
@@ -275,8 +278,8 @@ def test_parts_of_a_matrix_are_refused(runs):
 
 
 def test_of_a_run_that_was_cut_off_it_is_known_how_much_is_missing(store):
-    whole = store("whole", scoring(GOOD), planned={"cases": 8})
-    cut = store("cut", scoring(GOOD), planned={"cases": 20})
+    whole = store("whole", scored_trials(GOOD), planned={"cases": 8})
+    cut = store("cut", scored_trials(GOOD), planned={"cases": 20})
     found = compared(whole, cut)
     assert (found.base.missing, found.candidate.missing) == (0, 12)
     assert compared(cut, cut, targets=("gpt",)).base.missing == 12
@@ -285,7 +288,7 @@ def test_of_a_run_that_was_cut_off_it_is_known_how_much_is_missing(store):
 def with_customers(scores, customers):
     return [
         replace(one, metadata={"customer": customer} if customer else {})
-        for one, customer in zip(scoring(scores), customers, strict=True)
+        for one, customer in zip(scored_trials(scores), customers, strict=True)
     ]
 
 
@@ -308,7 +311,7 @@ def test_several_candidates_are_compared_with_one_base_as_each_alone(runs, store
     base, worse = runs
     other_target = store("other", [finished(trial=trial("case-1", target="claude"), scores=[])])
     elsewhere = store("elsewhere", [finished(trial=trial("x", suite="elsewhere"))])
-    two_suites = store("two", [*scoring(GOOD), finished(trial=trial("case-1", suite="elsewhere"))])
+    two_suites = store("two", [*scored_trials(GOOD), finished(trial=trial("case-1", suite="elsewhere"))])
     candidates = [worse, base, elsewhere, other_target, two_suites, str(store("empty", []))]
     each = compare_each(base, candidates, ComparisonSettings(limit=3))
     for candidate, found in zip(candidates, each, strict=True):

@@ -11,7 +11,7 @@ from agentv.model.run.trial import StoredWork
 from agentv.model.values.usage import TokenUsage
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
-from doubles.stored_runs import scoring, write_run
+from doubles.stored_runs import scored_trials, write_run
 from doubles.trials import finished, trial
 
 RECORD = {
@@ -43,7 +43,9 @@ def errored(scores, target):
 
 
 def test_each_target_is_compared_with_the_first_of_the_run(compared):
-    found = compared(scoring(STRONG, target="big"), scoring(WEAK, target="small"), scoring(WEAK, target="huge"))
+    found = compared(
+        scored_trials(STRONG, target="big"), scored_trials(WEAK, target="small"), scored_trials(WEAK, target="huge")
+    )
     assert found.targets == ("small", "big", "huge")  # suite order, though others finished first
     shown = [(one.base, one.candidate, one.verdict) for one in found.comparisons]
     assert shown == [("small", "big", "better"), ("small", "huge", "inconclusive")]
@@ -53,7 +55,7 @@ def test_each_target_is_compared_with_the_first_of_the_run(compared):
 
 
 def test_two_targets_have_the_numbers_of_the_command(compared):
-    matrix = compared(scoring(STRONG, target="big"), scoring(WEAK, target="small"))
+    matrix = compared(scored_trials(STRONG, target="big"), scored_trials(WEAK, target="small"))
     whole = compare(CompareRequest(("run",)), ComparisonSettings()).whole
     (one,) = matrix.comparisons
     (rate, score), told = one.measures, whole.score
@@ -102,10 +104,13 @@ def test_a_cost_that_is_known_of_no_case_is_there_as_unknown_beside_tokens(compa
 
 
 def test_more_comparisons_make_each_less_sure(compared):
-    two = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="two")
+    two = compared(scored_trials(WEAK, target="small"), scored_trials(STRONG, target="big"), name="two")
     half = {name: score if int(name[1:]) % 2 else 1 - score for name, score in STRONG.items()}
     three = compared(
-        scoring(WEAK, target="small"), scoring(STRONG, target="big"), scoring(half, target="huge"), name="three"
+        scored_trials(WEAK, target="small"),
+        scored_trials(STRONG, target="big"),
+        scored_trials(half, target="huge"),
+        name="three",
     )
     assert (two.tests, three.tests) == (1, 2)
     assert two.comparisons[0].measures[0].confidence == 0.95 == three.comparisons[0].measures[0].confidence
@@ -117,20 +122,20 @@ def test_errored_trials_never_count_as_better(compared):
     easy = {name: score for name, score in STRONG.items() if score == 1.0}
     hard = {name: score for name, score in STRONG.items() if score == 0.0}
     weak = {name: 0.0 if name in list(easy)[:4] else 1.0 for name in STRONG}
-    found = compared(scoring(weak, target="small"), scoring(easy, target="big"), errored(hard, "big"))
+    found = compared(scored_trials(weak, target="small"), scored_trials(easy, target="big"), errored(hard, "big"))
     (one,) = found.comparisons
     assert one.measures[0].delta > 0
     assert (one.verdict, one.errored, one.cases) == ("inconclusive", 5, 25)
     assert one.measures[0].bounds[0] < 0
-    whole = compared(scoring(WEAK, target="small"), errored(WEAK, "big"), name="none")
+    whole = compared(scored_trials(WEAK, target="small"), errored(WEAK, "big"), name="none")
     assert [(one.verdict, one.errored, one.measures) for one in whole.comparisons] == [(None, 30, ())]
 
 
 def test_errors_that_could_decide_it_withhold_the_verdict(compared):
     strong = dict.fromkeys(list(WEAK)[:12], 1.0)
     found = compared(
-        scoring(dict.fromkeys(WEAK, 0.0) | dict.fromkeys(list(WEAK)[12:], 1.0), target="small"),
-        scoring(strong, target="big"),
+        scored_trials(dict.fromkeys(WEAK, 0.0) | dict.fromkeys(list(WEAK)[12:], 1.0), target="small"),
+        scored_trials(strong, target="big"),
         errored(list(WEAK)[12:], "big"),
     )
     (one,) = found.comparisons
@@ -141,7 +146,9 @@ def test_errors_that_could_decide_it_withhold_the_verdict(compared):
 def test_targets_without_a_common_case_are_not_compared(compared):
     others = {f"other-{number}": 1.0 for number in range(10)}
     found = compared(
-        scoring(WEAK, target="small"), scoring(others, target="big"), scoring(dict.fromkeys(others, 0.0), target="huge")
+        scored_trials(WEAK, target="small"),
+        scored_trials(others, target="big"),
+        scored_trials(dict.fromkeys(others, 0.0), target="huge"),
     )
     assert [(one.base, one.candidate, one.verdict) for one in found.comparisons] == [("big", "huge", "worse")]
 
@@ -149,13 +156,15 @@ def test_targets_without_a_common_case_are_not_compared(compared):
 def test_a_target_is_not_compared_by_another_prompt(compared):
     """As two runs they would be compared, since each has one target and one prompt."""
     assert (
-        compared(scoring(WEAK, target="small", prompt_id="p"), scoring(STRONG, target="big", prompt_id="q")).comparisons
+        compared(
+            scored_trials(WEAK, target="small", prompt_id="p"), scored_trials(STRONG, target="big", prompt_id="q")
+        ).comparisons
         == ()
     )
 
 
 def test_cases_that_were_sampled_until_decided_have_one_measure(compared):
-    found = compared(scoring(WEAK, target="small", alpha=0.05), scoring(STRONG, target="big", alpha=0.05))
+    found = compared(scored_trials(WEAK, target="small", alpha=0.05), scored_trials(STRONG, target="big", alpha=0.05))
     (one,) = found.comparisons
     assert [each.measure for each in one.measures] == ["share of cases that passed"]
     assert (one.verdict, one.shown_by) == ("better", ("share of cases that passed",))
@@ -165,20 +174,24 @@ def test_cases_that_were_sampled_until_decided_have_one_measure(compared):
 
 def test_a_case_with_two_prompts_is_one_cluster(compared):
     found = compared(
-        *(scoring(WEAK, target="small", prompt_id=prompt) for prompt in "pq"),
-        *(scoring(STRONG, target="big", prompt_id=prompt, sha256=prompt * 64) for prompt in "pq"),
+        *(scored_trials(WEAK, target="small", prompt_id=prompt) for prompt in "pq"),
+        *(scored_trials(STRONG, target="big", prompt_id=prompt, sha256=prompt * 64) for prompt in "pq"),
     )
     assert found.prompts == ("q", "p")
     target, prompt = found.comparisons
     assert (target.by, target.cases, target.pairs, target.clusters) == ("target", 30, 60, 30)
     assert (prompt.by, prompt.base, prompt.candidate, prompt.verdict) == ("prompt", "q", "p", "inconclusive")
-    once = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="once").comparisons[0]
+    once = compared(scored_trials(WEAK, target="small"), scored_trials(STRONG, target="big"), name="once").comparisons[
+        0
+    ]
     assert target.measures[0].delta == once.measures[0].delta
     assert target.measures[0].p_value >= once.measures[0].p_value  # the same answers twice add no evidence
 
 
 def test_totals_that_have_no_matrix_or_its_comparisons_already_stay_as_they_are(tmp_path):
-    path = write_run(tmp_path / "run", [*scoring(WEAK, target="small"), *scoring(STRONG, target="big")], RECORD)
+    path = write_run(
+        tmp_path / "run", [*scored_trials(WEAK, target="small"), *scored_trials(STRONG, target="big")], RECORD
+    )
     index = Path(path) / "index.jsonl"
     summary = summarize(read_rows(index), run_id="run", planned=PlannedCounts(), duration_ms=1.0)
     found = with_comparisons(summary, index, RECORD)
@@ -189,6 +202,6 @@ def test_totals_that_have_no_matrix_or_its_comparisons_already_stay_as_they_are(
 
 
 def test_a_run_that_its_results_cut_short_is_not_compared(compared):
-    found = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), cut="fail-fast")
+    found = compared(scored_trials(WEAK, target="small"), scored_trials(STRONG, target="big"), cut="fail-fast")
     assert found.comparisons is None
     assert found.targets == ("small", "big")

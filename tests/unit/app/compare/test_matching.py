@@ -8,7 +8,7 @@ from agentv.model.run.comparison import CaseKey, CaseOutcome
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.rows import row_of
-from doubles.compared import held
+from doubles.compared import keyed_cases
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
 PASSED = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)
@@ -27,7 +27,7 @@ def run(*keys, outcome=PASSED):
 
 
 def match(base, candidate, **question):
-    return matching.match(held(base), held(candidate), **question)
+    return matching.match(keyed_cases(base), keyed_cases(candidate), **question)
 
 
 def test_cases_are_matched_by_suite_and_id():
@@ -171,8 +171,8 @@ KEYS = [CaseKey("refunds", case, prompt, "gpt") for case in "abc" for prompt in 
 
 
 def pairs(*, filled=False):
-    base = held({key: replace(PASSED, score=number / 10) for number, key in enumerate(KEYS)})
-    found = Pairs(base, held(dict.fromkeys(KEYS, replace(PASSED, status="errored", score=None))), filled=filled)
+    base = keyed_cases({key: replace(PASSED, score=number / 10) for number, key in enumerate(KEYS)})
+    found = Pairs(base, keyed_cases(dict.fromkeys(KEYS, replace(PASSED, status="errored", score=None))), filled=filled)
     for number in range(len(KEYS)):
         found.add(number, number)
     return found

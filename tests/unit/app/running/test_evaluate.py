@@ -27,7 +27,7 @@ from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.run.summary import GateResult, PartialRun, SequentialComparison
 from doubles.listed_runs import SUMMARY
 from doubles.loading import repository
-from doubles.open_runs import opened
+from doubles.open_runs import open_run
 from doubles.trials import finished
 
 SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
@@ -46,21 +46,21 @@ def outcome_of(one: Any, **changes: Any) -> Outcome:
 
 
 def test_an_interrupted_run_says_so_by_its_status(tmp_path):
-    with opened(tmp_path, SUITE) as one:
+    with open_run(tmp_path, SUITE) as one:
         outcome = outcome_of(one, interrupted=True)
         assert (outcome.interrupted, outcome.status) == (True, ExitStatus.INTERRUPTED)
 
 
 def test_exports_are_written_and_named(tmp_path):
     path = str(tmp_path / "report.json")
-    with opened(tmp_path, SUITE, exports=(path,)) as one:
+    with open_run(tmp_path, SUITE, exports=(path,)) as one:
         assert outcome_of(one).exports == (path,)
         assert (tmp_path / "report.json").exists()
 
 
 def test_an_export_that_cannot_be_written_is_a_problem_and_no_crash(tmp_path):
     (tmp_path / "there").mkdir()
-    with opened(tmp_path, SUITE, exports=(str(tmp_path / "there" / "report.json"),)) as one:
+    with open_run(tmp_path, SUITE, exports=(str(tmp_path / "there" / "report.json"),)) as one:
         (tmp_path / "there").rmdir()
         outcome = outcome_of(one)
         assert outcome.exports == ()
@@ -69,7 +69,7 @@ def test_an_export_that_cannot_be_written_is_a_problem_and_no_crash(tmp_path):
 
 
 def test_a_budget_is_part_of_the_summary_and_of_the_notes(tmp_path):
-    with opened(tmp_path, SUITE, budget_usd=1.0) as one:
+    with open_run(tmp_path, SUITE, budget_usd=1.0) as one:
         outcome = outcome_of(one)
         assert (outcome.budget.usd, outcome.budget.used_up, outcome.uncounted) == (1.0, False, False)
         assert any(note.startswith("budget: ") for note in outcome.notes)

@@ -19,7 +19,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import HISTORY, JOURNAL
 from agentv.store.journal.answers import HEADER, spent_line
 from doubles.keyed import Keyed
-from doubles.open_runs import opened
+from doubles.open_runs import open_run
 from doubles.trials import finished, trial
 
 SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
@@ -43,7 +43,7 @@ def ran(project: Path, suite: str) -> None:
         await drive(begun)
         await begun.connections.close()
 
-    with opened(project, suite) as one:
+    with open_run(project, suite) as one:
         asyncio.run(main(one))
 
 
@@ -53,21 +53,21 @@ def pending(found: StartedRun) -> list[str]:
 
 def test_rows_of_cases_that_are_gone_are_superseded(tmp_path):
     ran(tmp_path, TWO)
-    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
+    with open_run(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
         assert started(one).earlier.superseded == 1
         assert len(one.lines("index.jsonl")) == 1
 
 
 def test_failed_trials_that_are_asked_for_run_again(tmp_path):
     ran(tmp_path, TWO)
-    with opened(tmp_path, TWO, resume=str(tmp_path / "run"), rerun="failed") as one:
+    with open_run(tmp_path, TWO, resume=str(tmp_path / "run"), rerun="failed") as one:
         assert pending(started(one)) == ["b"]
 
 
 def test_a_damaged_record_is_replaced_and_its_trials_stay_done(tmp_path):
     ran(tmp_path, SUITE)
     (tmp_path / "run" / "run.json").write_text("{", encoding="utf-8")
-    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
+    with open_run(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
         assert pending(started(one)) == []
         assert json.loads("\n".join(one.lines("run.json")))["planned"] == {"cases": 1, "trials": 1}
 
@@ -78,7 +78,7 @@ def test_code_that_grades_is_imported_before_a_target_is_called(tmp_path, loads)
         "from pathlib import Path\nPath(__file__).with_name('imported').touch()\ndef grade(output): return True\n",
         encoding="utf-8",
     )
-    with opened(tmp_path, SUITE.replace("contains: hi", "{type: python, value: 'grade.py:grade'}")) as one:
+    with open_run(tmp_path, SUITE.replace("contains: hi", "{type: python, value: 'grade.py:grade'}")) as one:
         started(one, loads_code=loads)
     assert (tmp_path / "imported").exists() is loads
 
@@ -194,7 +194,7 @@ def shown(one: Any) -> list[tuple[str, str]]:
 
 
 def test_every_trial_gets_a_row_before_it_is_shown(tmp_path):
-    with opened(tmp_path, TWO) as one:
+    with open_run(tmp_path, TWO) as one:
         rows: list[int] = []
         sink = one.run.sink
 
@@ -211,7 +211,7 @@ def test_every_trial_gets_a_row_before_it_is_shown(tmp_path):
 
 
 def test_an_answer_is_in_the_journal_before_its_row(tmp_path):
-    with opened(tmp_path, SUITE) as one:
+    with open_run(tmp_path, SUITE) as one:
         driven(one)
         one.journal.close()
         kinds = ["row" if '"row"' in line else "answer" for line in one.lines("journal.jsonl") if '"key"' in line]
@@ -219,7 +219,7 @@ def test_an_answer_is_in_the_journal_before_its_row(tmp_path):
 
 
 def test_of_a_plan_only_the_trials_that_are_asked_for_run(tmp_path):
-    with opened(tmp_path, TWO) as one:
+    with open_run(tmp_path, TWO) as one:
 
         def demand(scheduler: OnDemandScheduler) -> None:
             scheduler.ask([trial for trial in one.run.prepared.plan if trial.case.id == "b"])
@@ -233,7 +233,7 @@ def test_what_is_shown_holds_no_secret_and_names_the_trial_that_was_planned(tmp_
     suite = "name: s\nenv: {API_KEY: s3cr3t-and-long}\n" + SUITE.replace("name: s\n", "").replace(
         "input: hi", "input: 'hi s3cr3t-and-long'"
     )
-    with opened(tmp_path, suite) as one:
+    with open_run(tmp_path, suite) as one:
         driven(one)
         (event,) = (event for event in one.events if isinstance(event, TrialFinished))
         assert "s3cr3t-and-long" not in str(event.result.output)

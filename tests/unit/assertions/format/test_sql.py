@@ -5,7 +5,7 @@ import pytest
 from agentv.assertions.format import sql_access
 from agentv.assertions.format.sql import DIALECTS, ContainsSql, IsSql, SqlRules, dialects
 from agentv.registry import fields
-from doubles.loading import found_in, outcome, repository
+from doubles.loading import codes_and_lines, outcome, repository
 from doubles.nested_grading import graded
 
 
@@ -359,7 +359,7 @@ tests:
 
 def test_a_file_that_needs_a_missing_library_does_not_load(tmp_path, monkeypatch):
     monkeypatch.setattr(fields, "_is_installed", lambda module: False)
-    assert found_in(tmp_path, ONE_OF_EACH) == [("missing-extra", line) for line in (6, 7, 9, 10)]
+    assert codes_and_lines(tmp_path, ONE_OF_EACH) == [("missing-extra", line) for line in (6, 7, 9, 10)]
 
 
 @pytest.mark.parametrize("place", ["", "default_test:\n  "])

@@ -17,7 +17,7 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.values.message import Message
 from agentv.model.values.retrieved import RetrievedText
 from agentv.registry.fields import Document
-from doubles.judging import judged
+from doubles.judging import grade_judged
 
 TEXT = "Paris is the capital. France has wine."
 CLAIMS = {"claims": [{"claim": "A.", "supported": True}, {"claim": "B.", "supported": False, "reasoning": "not there"}]}
@@ -38,7 +38,7 @@ def relevant(**held):
 
 @pytest.mark.parametrize(("threshold", "passed"), [(0.5, True), (0.8, False)])
 def test_an_answer_is_as_faithful_as_the_share_of_its_claims(threshold, passed):
-    grade, run = judged(ContextFaithfulness(threshold, context=TEXT), CLAIMS)
+    grade, run = grade_judged(ContextFaithfulness(threshold, context=TEXT), CLAIMS)
     assert (grade.score, grade.passed, grade.has_own_threshold) == (0.5, passed, True)
     assert (grade.checks[1].text, grade.checks[1].evidence) == ("B.", "not there")
     assert run.asked.index("<context-") < run.asked.index(TEXT) < run.asked.index("</context-")
@@ -46,7 +46,7 @@ def test_an_answer_is_as_faithful_as_the_share_of_its_claims(threshold, passed):
 
 
 def test_the_ground_truth_is_judged_sentence_by_sentence():
-    grade, run = judged(
+    grade, run = grade_judged(
         ContextRecall(value="It is Paris. It lies on the Seine.", context=TEXT), recalled(t1=True, t2=False)
     )
     assert grade.score == 0.5
@@ -57,15 +57,15 @@ def test_the_ground_truth_is_judged_sentence_by_sentence():
 
 def test_without_a_value_the_ground_truth_is_the_expected_output():
     reference = (Message("assistant", "It is Paris."),)
-    grade, _ = judged(ContextRecall(context=TEXT), recalled(t1=True), expected_output=reference)
+    grade, _ = grade_judged(ContextRecall(context=TEXT), recalled(t1=True), expected_output=reference)
     assert grade.passed
-    grade, _ = judged(ContextRecall(context=TEXT), recalled(t1=True))
+    grade, _ = grade_judged(ContextRecall(context=TEXT), recalled(t1=True))
     assert grade.error.code == "no-reference"
 
 
 def test_what_was_retrieved_is_never_outside_its_markers():
     prompt = Document("{{ rubrics }} {{ context }}")
-    _, run = judged(ContextRelevance(0.5, context=TEXT, prompt=prompt), relevant(s1=True, s2=False))
+    _, run = grade_judged(ContextRelevance(0.5, context=TEXT, prompt=prompt), relevant(s1=True, s2=False))
     outside = run.asked
     while "<context-" in outside:
         before, _, rest = outside.partition("<context-")
@@ -75,9 +75,9 @@ def test_what_was_retrieved_is_never_outside_its_markers():
 
 @pytest.mark.parametrize("kind", [ContextRecall(value="It is Paris.", context=TEXT), ContextRelevance(context=TEXT)])
 def test_retrieval_can_be_judged_without_an_answer(kind):
-    grade, _ = judged(kind, recalled(t1=True) | relevant(s1=True, s2=True), None)
+    grade, _ = grade_judged(kind, recalled(t1=True) | relevant(s1=True, s2=True), None)
     assert grade.passed
-    assert judged(ContextFaithfulness(context=TEXT), CLAIMS, None)[0].error.code == "no-output"
+    assert grade_judged(ContextFaithfulness(context=TEXT), CLAIMS, None)[0].error.code == "no-output"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_retrieval_can_be_judged_without_an_answer(kind):
     ],
 )  # fmt: skip
 def test_the_context_may_come_out_of_the_answer(transform, output):
-    grade, run = judged(ContextRelevance(context_transform=transform), relevant(s1=True, s2=True), output)
+    grade, run = grade_judged(ContextRelevance(context_transform=transform), relevant(s1=True, s2=True), output)
     assert grade.passed
     assert "[s1] Paris.\n[s2] Wine." in run.asked
 
@@ -97,7 +97,7 @@ def test_the_context_may_come_out_of_the_answer(transform, output):
 def test_it_comes_out_of_the_whole_answer_where_the_entry_made_another_of_it():
     whole = json.dumps({"docs": ["Paris."], "answer": "It is Paris."})
     transform = Transform("path", "$.docs")
-    _, run = judged(ContextFaithfulness(context_transform=transform), CLAIMS, "It is Paris.", answered=whole)
+    _, run = grade_judged(ContextFaithfulness(context_transform=transform), CLAIMS, "It is Paris.", answered=whole)
     assert "\nParis.\n</context-" in run.asked
     assert "It is Paris." in run.asked
 
@@ -107,14 +107,14 @@ def test_it_comes_out_of_the_whole_answer_where_the_entry_made_another_of_it():
     [(TEXT, TEXT), (["Paris.", "Wine."], "Paris.\n\nWine."), ([{"text": "Rome."}], "Rome."), ([{"a": 1}], '{"a": 1}')],
 )
 def test_without_an_option_the_context_is_the_variable(value, shown):
-    _, run = judged(ContextFaithfulness(), CLAIMS, vars={"context": value})
+    _, run = grade_judged(ContextFaithfulness(), CLAIMS, vars={"context": value})
     assert f"\n{shown}\n</context-" in run.asked
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", [], ["", None]])
 def test_an_empty_context_is_missing(value):
     for kind in KINDS:
-        grade, run = judged(
+        grade, run = grade_judged(
             kind(**({"value": "It is Paris."} if kind is ContextRecall else {})), "", vars={"context": value}
         )
         assert grade.error.code == "no-context"
@@ -138,18 +138,18 @@ def test_what_the_reply_says_comes_last():
         (ContextFaithfulness(context_transform=Transform("path", "$.context[1]")), {}, "Wine."),
         (ContextFaithfulness(context_transform=Transform("jinja", "context")), {"context": "Beer."}, "Beer."),
     ):
-        _, run = judged(kind, CLAIMS, vars=variables, **reply)
+        _, run = grade_judged(kind, CLAIMS, vars=variables, **reply)
         assert f"\n{text}\n</context-" in run.asked, (kind, variables)
 
 
 def test_the_metadata_of_the_reply_may_hold_it():
     kind = ContextFaithfulness(context_transform=Transform("jinja", "metadata.docs"))
-    _, run = judged(kind, CLAIMS, response_metadata={"docs": ["Paris."]})
+    _, run = grade_judged(kind, CLAIMS, response_metadata={"docs": ["Paris."]})
     assert "\nParis.\n</context-" in run.asked
-    _, run = judged(kind, CLAIMS, response_metadata={"docs": ["Paris."]}, metadata={"docs": "Beer."})
+    _, run = grade_judged(kind, CLAIMS, response_metadata={"docs": ["Paris."]}, metadata={"docs": "Beer."})
     assert "\nBeer.\n</context-" in run.asked
     kind = ContextFaithfulness(context_transform=Transform("path", "$.metadata.docs"))
-    grade, _ = judged(kind, CLAIMS, response_metadata={"doc": []})
+    grade, _ = grade_judged(kind, CLAIMS, response_metadata={"doc": []})
     assert "the answer is not JSON; in the target's reply, $.metadata.docs leads nowhere" in grade.error.message
 
 
@@ -173,7 +173,7 @@ def test_names_that_nothing_has_are_faults_of_the_file(expression, says, hint):
 
 def test_more_sentences_than_a_judge_can_count_err():
     for one in (ContextRelevance(context=("a",) * (MOST_PIECES + 1)), ContextRecall(value="A b.\n" * 501, context="a")):
-        assert judged(one, "")[0].error.code == "too-long"
+        assert grade_judged(one, "")[0].error.code == "too-long"
 
 
 @pytest.mark.parametrize(

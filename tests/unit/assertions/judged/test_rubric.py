@@ -17,8 +17,8 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, PromptCode
-from doubles.judges import Deciding, JudgeServices, Saying, answered
-from doubles.judging import Run, judged, judged_within
+from doubles.judges import FixedReplies, FixedVerdict, JudgeServices, answer_context
+from doubles.judging import JudgeRun, grade_judged, grade_within
 from doubles.runtimes import RUNTIMES, Lab
 
 RANGES = {"0": "bad", "5": "good"}
@@ -29,9 +29,9 @@ def verdict(score, *checks, satisfied=None, **more):
 
 
 def graded(assertion, said, output="42", criteria=None):
-    judge = Deciding(said)
+    judge = FixedVerdict(said)
     services = JudgeServices(judge)
-    grade = asyncio.run(assertion.grade(answered(output, criteria=criteria, _services=services)))
+    grade = asyncio.run(assertion.grade(answer_context(output, criteria=criteria, _services=services)))
     return grade, judge.rubrics, services.asked
 
 
@@ -114,8 +114,8 @@ def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
     held = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
     entries = tuple(RubricEntry(f"does {n}", weight=weights[n], required=required[n]) for n in range(count))
     checks = [f'{{"id": "r{n + 1}", "satisfied": {str(held[n]).lower()}}}' for n in range(count)]
-    judge = TargetJudge(Saying([f'{{"checks": [{", ".join(checks)}]}}']), "judge")
-    grade = asyncio.run(LlmRubric(entries).grade(answered("42", _services=JudgeServices(judge))))
+    judge = TargetJudge(FixedReplies([f'{{"checks": [{", ".join(checks)}]}}']), "judge")
+    grade = asyncio.run(LlmRubric(entries).grade(answer_context("42", _services=JudgeServices(judge))))
     share = sum(weights[n] for n in range(count) if held[n]) / sum(weights)
     gate = all(held[n] for n in range(count) if required[n])
     assert grade.score == pytest.approx(share if gate else 0)
@@ -185,14 +185,14 @@ def function(tmp_path):
 
 
 def asked(prompt, **known):
-    grade, run = judged(ClosedQa("is polite", prompt), YES, case_id="one", **known)
+    grade, run = grade_judged(ClosedQa("is polite", prompt), YES, case_id="one", **known)
     assert grade.error is None, grade.error
     assert grade.passed
     return run
 
 
 def refused(prompt, **known):
-    grade, run = judged(ClosedQa("is polite", prompt), YES, **known)
+    grade, run = grade_judged(ClosedQa("is polite", prompt), YES, **known)
     assert run.judge_target.requests == []
     return grade.error.code, grade.error.message
 
@@ -232,7 +232,7 @@ def test_variables_config_and_material_are_in_reach(function):
     text += "    return repr((vars, config, case_id, context, transcript)) + output"
     run = asked(function(text, strict=True), vars={"a": 1})
     assert run.asked.startswith("({'a': 1}, {'strict': True}, 'one', '', '')")
-    grade, run = judged(
+    grade, run = grade_judged(
         ContextRecall(
             value="It is Paris.", context="Paris is it.", prompt=function("def ask(context): return context")
         ),
@@ -286,7 +286,7 @@ def test_a_prompt_without_the_whole_fence_is_refused(function, made):
 def test_the_prompt_of_a_rubric_may_be_code_too(function):
     text = "def ask(rubrics, output): return f'{rubrics}\\n{output}'"
     verdict = {"checks": [{"id": "r1", "satisfied": True}]}
-    grade, run = judged(LlmRubric(("names a city",), prompt=function(text)), verdict)
+    grade, run = grade_judged(LlmRubric(("names a city",), prompt=function(text)), verdict)
     assert grade.passed
     assert run.asked.startswith("[r1] names a city\n<answer-")
     assert LlmRubric(prompt=function(text)).label().endswith(".py:ask")
@@ -336,9 +336,9 @@ def lab(request, tmp_path_factory):
 def written(lab, text, assertion=None, *, name=None, file="judge-prompt.mjs", config=None):
     path = lab.write(text, f"{lab.files}/{file}")
     prompt = PromptCode(script=JavaScriptSource(path=path, name=name), config=config or {})
-    run = Run(YES, javascript=lab.host)
+    run = JudgeRun(YES, javascript=lab.host)
     made = assertion(prompt) if assertion else ClosedQa("is polite", prompt)
-    return lab.runner.run(judged_within(made, run, "It is Paris.")), run
+    return lab.runner.run(grade_within(made, run, "It is Paris.")), run
 
 
 SDK = "import { definePromptTemplate } from '@agentv/sdk';\n"

@@ -9,7 +9,7 @@ from agentv.assertions.user_code import custom
 from agentv.assertions.user_code.custom import PythonType
 from agentv.authoring.source.nearest import ASSERTION_TYPES, type_name
 from agentv.registry.fields import Issue
-from doubles.grading import grade, graded, graded_at_once
+from doubles.grading import grade, grade_async, grade_concurrently
 
 
 def discover(directory: str, root: str):
@@ -273,7 +273,7 @@ async def test_async_functions_are_awaited(tmp_path):
     """
     assertion = built(tmp_path, source, {"value": 0.25})
 
-    assert [one.score for one in ([await graded(assertion), await graded(assertion)])] == [0.25, 0.25]
+    assert [one.score for one in ([await grade_async(assertion), await grade_async(assertion)])] == [0.25, 0.25]
 
 
 @pytest.mark.parametrize("prefix", ["", "async "])
@@ -305,7 +305,7 @@ async def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tm
         def assertion(ctx): return True
     """
     log.write_text("")
-    found = await graded_at_once(built(tmp_path, source), 2)
+    found = await grade_concurrently(built(tmp_path, source), 2)
     assert [one.error.code for one in found] == ["cannot-load", "cannot-load"]
     assert "boom (min_words.py:4, in <module>)" in found[0].error.message
     assert log.read_text() == "x"
@@ -318,6 +318,6 @@ async def test_a_module_or_function_that_does_not_return_can_be_left(tmp_path, s
     more = f"        time.sleep(0.01)\n    Path({str(ended)!r}).touch()\n"
     assertion = built(tmp_path, f"import time\nfrom pathlib import Path\n{waits}{more}{source}")
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(graded(assertion), 0.05)
+        await asyncio.wait_for(grade_async(assertion), 0.05)
     assert not ended.exists()
     left.touch()

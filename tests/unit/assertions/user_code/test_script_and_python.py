@@ -11,7 +11,7 @@ from agentv.assertions.user_code.script_and_python import JavaScriptCode, JudgeA
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PythonSource
-from doubles.grading import Asked, context_of, grade, graded
+from doubles.grading import FixedReplyJudge, context_of, grade, grade_async
 from doubles.processes_alive import all_gone
 from doubles.runtimes import RUNTIMES, Lab
 
@@ -136,7 +136,7 @@ def test_the_case_is_on_stdin_under_its_newer_and_older_names(tmp_path):
 async def test_nothing_is_left_of_a_cancelled_script(tmp_path):
     script = Script(Command(shell="echo $$ > pid; sleep 30 & echo $! >> pid; wait", cwd=str(tmp_path)))
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(graded(script), 0.3)
+        await asyncio.wait_for(grade_async(script), 0.3)
     pids = [int(line) for line in (tmp_path / "pid").read_text().split()]
     assert len(pids) == 2
     assert all_gone(pids)
@@ -164,15 +164,15 @@ CLIENT = """
 """
 
 
-def calls(tmp_path: Path, expression: str, judge: Asked, max_calls: int = 2):
+def calls(tmp_path: Path, expression: str, judge: FixedReplyJudge, max_calls: int = 2):
     script = program(tmp_path, CLIENT.replace("CALLS", expression), target=JudgeAccess(max_calls))
-    found = asyncio.run(graded(script, asked=judge))
+    found = asyncio.run(grade_async(script, asked=judge))
     assert found.error is None, found.error
     return found.details["got"]
 
 
 def test_a_script_asks_the_judge_through_the_proxy(tmp_path):
-    judge = Asked("42", [])
+    judge = FixedReplyJudge("42", [])
     got = calls(tmp_path, 'call("/invoke", {"question": "what?", "systemPrompt": "be short"})', judge)
     assert got == [200, {"output": [{"role": "assistant", "content": "42"}], "rawText": "42"}]
     assert judge.prompts == ["be short\n\nwhat?"]
@@ -181,13 +181,13 @@ def test_a_script_asks_the_judge_through_the_proxy(tmp_path):
 def test_what_the_judge_costs_is_counted(tmp_path):
     both = '[call("/invoke", {"question": "a"}), call("/invoke", {"question": "b"})]'
     script = program(tmp_path, CLIENT.replace("CALLS", both), target=JudgeAccess(2))
-    found = asyncio.run(graded(script, asked=Asked("42", [])))
+    found = asyncio.run(grade_async(script, asked=FixedReplyJudge("42", [])))
     assert found.cost_usd == 0.5
     assert (found.token_usage.input, found.token_usage.total) == (20, 24)
 
 
 def test_no_more_calls_than_allowed(tmp_path):
-    judge = Asked("42", [])
+    judge = FixedReplyJudge("42", [])
     got = calls(tmp_path, '[call("/invoke", {"question": str(n)})[0] for n in range(4)] + [call("/info")]', judge)
     assert got[:4] == [200, 200, 429, 429]
     assert got[4] == [200, {"targetName": "judge", "maxCalls": 2, "callCount": 2, "availableTargets": ["judge"]}]
@@ -195,7 +195,7 @@ def test_no_more_calls_than_allowed(tmp_path):
 
 
 def test_a_batch_is_answered_whole_or_not_at_all(tmp_path):
-    judge = Asked("42", [])
+    judge = FixedReplyJudge("42", [])
     batch = '[call("/invokeBatch", {"requests": [{"question": "q"}] * n}) for n in (3, 2)]'
     refused, answered = calls(tmp_path, batch, judge)
     assert (refused[0], answered[0]) == (429, 200)
@@ -204,7 +204,7 @@ def test_a_batch_is_answered_whole_or_not_at_all(tmp_path):
 
 
 async def test_batches_at_once_are_counted_before_the_first_call(tmp_path):
-    async with judge_proxy(Asked("42", []), 4) as access, ClientSession() as client:
+    async with judge_proxy(FixedReplyJudge("42", []), 4) as access, ClientSession() as client:
         url, body = f"{access.env['AGENTV_TARGET_PROXY_URL']}/invokeBatch", {"requests": [{"question": "q"}] * 3}
         headers = {"Authorization": f"Bearer {access.token}"}
         replies = await asyncio.gather(*(client.post(url, json=body, headers=headers) for _ in range(2)))
@@ -212,7 +212,7 @@ async def test_batches_at_once_are_counted_before_the_first_call(tmp_path):
 
 
 def test_a_judge_that_fails_is_told_to_the_script(tmp_path):
-    judge = Asked(Failure("timeout", "no answer"), [])
+    judge = FixedReplyJudge(Failure("timeout", "no answer"), [])
     assert calls(tmp_path, 'call("/invoke", {"question": "q"})', judge) == [502, {"error": "no answer"}]
 
 
@@ -302,7 +302,7 @@ class CodeLab(Lab):
     def grade(self, source, output="hello", *, threshold=None, config=None, **known):
         value = source if isinstance(source, JavaScriptSource) else JavaScriptSource(code=source)
         assertion = JavaScriptCode(value, threshold, config or {})
-        return self.runner.run(graded(assertion, context_of(output, **known), javascript=self.host))
+        return self.runner.run(grade_async(assertion, context_of(output, **known), javascript=self.host))
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from agentv.assertions.user_code.webhook import Webhook
-from doubles.grading import context_of, graded
+from doubles.grading import context_of, grade_async
 from doubles.misbehaving_server import misbehaving_server
 
 SECRET = "Bearer s3cret-t0ken"
@@ -20,7 +20,7 @@ def server():
 
 
 def judged(url, output="hello", *, headers=None, config=None, **known):
-    return asyncio.run(graded(Webhook(url, headers or {}, config or {}), context_of(output, **known)))
+    return asyncio.run(grade_async(Webhook(url, headers or {}, config or {}), context_of(output, **known)))
 
 
 def replying(server, body):
@@ -88,7 +88,7 @@ def test_a_server_that_is_not_there():
 
 async def test_a_server_that_hangs_is_left_when_time_is_up(server):
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(graded(Webhook(server.url("hang")), context_of("hello")), 0.2)
+        await asyncio.wait_for(grade_async(Webhook(server.url("hang")), context_of("hello")), 0.2)
 
 
 def test_headers_are_sent_and_their_values_are_kept_out_of_grades(server):

@@ -1,7 +1,7 @@
 """Cases made by a function. `tests/cases` covers its errors."""
 
 from agentv.authoring.cases import generators
-from doubles.loading import found_in, outcome, repository
+from doubles.loading import codes_and_lines, outcome, repository
 
 HEAD = "target: echo\nassert: [{contains: x}]\n"
 
@@ -28,23 +28,23 @@ def cases():
 def test_more_cases_than_memory_should_hold_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(generators, "MOST", 3)
     endless = "def cases():\n    n = 0\n    while True:\n        n += 1\n        yield {'id': n, 'input': 'x'}\n"
-    assert found_in(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": endless}) == [("bad-generator", 3)]
+    assert codes_and_lines(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": endless}) == [("bad-generator", 3)]
 
 
 def test_no_more_mistakes_are_told_than_anybody_reads(tmp_path, monkeypatch):
     monkeypatch.setattr(generators, "SHOWN", 2)
     wrong = "def cases():\n    return [{'id': n} for n in range(5)]\n"
-    told = found_in(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": wrong})
+    told = codes_and_lines(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": wrong})
     assert told == [("missing-input", 1), ("missing-input", 1), ("more-bad-lines", 3)]
 
 
 def test_a_function_that_hangs_is_an_error_at_its_line(tmp_path, monkeypatch):
     monkeypatch.setattr(generators, "WAIT_S", 0.05)
     hangs = "import time\n\ndef cases():\n    time.sleep(0.2)\n    return []\n"
-    assert found_in(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": hangs}) == [("timeout", 3)]
+    assert codes_and_lines(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": hangs}) == [("timeout", 3)]
 
 
 def test_validating_calls_nothing(tmp_path):
     suite = f"{HEAD}prompts: [p.py:f]\ntests: [cases.mjs, {{id: a, vars: {{x: 1}}}}]\n"
     files = {"p.py": "raise ValueError\ndef f(context): return 1", "cases.mjs": "throw new Error('ran');"}
-    assert {code for code, _ in found_in(tmp_path, suite, files, for_run=False)} <= {"unchecked-cases"}
+    assert {code for code, _ in codes_and_lines(tmp_path, suite, files, for_run=False)} <= {"unchecked-cases"}

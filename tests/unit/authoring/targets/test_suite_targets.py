@@ -8,7 +8,7 @@ from agentv.authoring.header import open_project
 from agentv.model.suite.suite import TargetSpec
 from agentv.targets.catalogue import registry
 from agentv.targets.mock import Echo
-from doubles.loading import found_in, outcome, parsed, reading_of, repository, suite_of
+from doubles.loading import codes_and_lines, outcome, parsed, reading_of, repository, suite_of
 
 CASE = "tests:\n  - {id: a, input: x, assert: [{contains: x}]}\n"
 BOOK = "targets: [{name: one, provider: echo}, {name: two, provider: echo}]\ndefaults: {target: one, judge: two}\n"
@@ -61,7 +61,7 @@ def test_an_absolute_path_is_one_of_the_system_on_the_command_line_alone(tmp_pat
     for given in ({"targets": (named,)}, {"judge": named}):
         suite = suite_of(tmp_path / "project", "target: echo\n" + CASE, **given)
         assert (suite.forced_judge or suite.targets[0]).settings.function.path == str(agent)
-    assert found_in(tmp_path / "project", f"target: {named}\n" + CASE) == [("missing-file", 1)]
+    assert codes_and_lines(tmp_path / "project", f"target: {named}\n" + CASE) == [("missing-file", 1)]
 
 
 def project(folder, files, directory=""):

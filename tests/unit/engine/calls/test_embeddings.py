@@ -5,7 +5,7 @@ import pytest
 from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure
-from doubles.embedding import CountingEmbedder, of_words
+from doubles.embedding import CountingEmbedder, word_vector
 from doubles.stores import MemoryStore
 
 
@@ -30,12 +30,12 @@ def test_a_text_is_embedded_once():
     counting = CountingEmbedder()
     remembering = EmbeddingCache(counting)
     first = embedded(remembering, "hello", "hi", "hello")
-    assert first.vectors == (of_words("hello"), of_words("hi"), of_words("hello"))
+    assert first.vectors == (word_vector("hello"), word_vector("hi"), word_vector("hello"))
     assert (first.token_usage.total, first.cost_usd) == (2, 0.001)
-    assert embedded(remembering, "hi", "bye").vectors == (of_words("hi"), of_words("bye"))
+    assert embedded(remembering, "hi", "bye").vectors == (word_vector("hi"), word_vector("bye"))
     assert counting.asked == [["hello", "hi"], ["bye"]]
     known = embedded(remembering, "bye")
-    assert (known.vectors, known.token_usage, known.cost_usd) == ((of_words("bye"),), None, 0.0)
+    assert (known.vectors, known.token_usage, known.cost_usd) == ((word_vector("bye"),), None, 0.0)
 
 
 def test_the_longest_unused_is_forgotten_first():
@@ -55,7 +55,7 @@ async def test_those_that_wait_for_a_call_that_was_given_up_ask_on_their_own():
     await asyncio.sleep(0)
     first.cancel()
     gated.gate.set()
-    assert (await second).vectors == (of_words("hello"),)
+    assert (await second).vectors == (word_vector("hello"),)
     assert gated.asked == [["hello"], ["hello"]]
 
 
@@ -79,7 +79,7 @@ def test_too_few_or_too_many_vectors_are_no_answer(vectors):
 
 def test_too_many_vectors_are_no_answer_for_texts_of_which_some_are_recorded():
     store, spec = MemoryStore(), TargetSpec("vectors", "x", None, fingerprint="f1")
-    assert embedded(RecordedEmbedder(CountingEmbedder(), spec, store), "a").vectors == (of_words("a"),)
+    assert embedded(RecordedEmbedder(CountingEmbedder(), spec, store), "a").vectors == (word_vector("a"),)
     store.load_answers()
     three = CountingEmbedder(lambda _: Embeddings(((1.0,), (2.0,), (3.0,))))
     assert embedded(RecordedEmbedder(three, spec, store), "a", "b", "c").code == "bad-answer"

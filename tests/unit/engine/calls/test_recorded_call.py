@@ -15,7 +15,7 @@ from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
-from doubles.judges import JudgeServices, Replying, Saying, answered, honest, shown_fence
+from doubles.judges import ComputedReplies, FixedReplies, JudgeServices, answer_context, honest, shown_fence
 from doubles.stores import MemoryStore
 
 SPEC = TargetSpec("gpt", "x", None, fingerprint="f1")
@@ -160,17 +160,17 @@ def test_a_judge_that_was_paid_by_another_run_costs_nothing_again_and_an_unknown
     key = call_key(SPEC, REQUEST)
     for stored, cost in ((0.5, 0.0), (None, None)):
         store = MemoryStore({key: TargetResponse("yes", token_usage=usage, cost_usd=stored, earlier=True)})
-        judge = RecordedTarget(Saying(["never"]), SPEC, store)
+        judge = RecordedTarget(FixedReplies(["never"]), SPEC, store)
         answer = asyncio.run(judge.answer(REQUEST))
         assert (answer.output, answer.token_usage, answer.cost_usd) == ("yes", None, cost)
     own = TargetResponse("no", token_usage=usage, cost_usd=0.5)
-    assert asyncio.run(RecordedTarget(Saying([own]), SPEC, MemoryStore()).answer(REQUEST)) == own
+    assert asyncio.run(RecordedTarget(FixedReplies([own]), SPEC, MemoryStore()).answer(REQUEST)) == own
     failure = Failure("timeout", "too late")
-    assert asyncio.run(RecordedTarget(Saying([failure]), SPEC, MemoryStore()).answer(REQUEST)) == failure
+    assert asyncio.run(RecordedTarget(FixedReplies([failure]), SPEC, MemoryStore()).answer(REQUEST)) == failure
 
 
 def test_closing_a_recorded_target_closes_what_it_calls():
-    class Closing(Saying):
+    class Closing(FixedReplies):
         closed = False
 
         async def close(self):
@@ -183,9 +183,9 @@ def test_closing_a_recorded_target_closes_what_it_calls():
 
 def judged(store, reply, output="It is 42."):
     """Return the grade of an answer, and the number of judge calls."""
-    judge = Replying(reply)
+    judge = ComputedReplies(reply)
     services = JudgeServices(TargetJudge(RecordedTarget(judge, SPEC, store), "judge"))
-    return asyncio.run(LlmRubric("is right").grade(answered(output, _services=services))), len(judge.requests)
+    return asyncio.run(LlmRubric("is right").grade(answer_context(output, _services=services))), len(judge.requests)
 
 
 FAILS = {"score": 0.1, "reason": "it is wrong"}

@@ -22,7 +22,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from doubles.engine_runs import case, results_of
 from doubles.nested_grading import entry
-from doubles.run_contexts import FixedClock, GivenRunContext
+from doubles.run_contexts import FakeRunContext, FixedClock
 from doubles.servers import Server, spec
 from doubles.virtual_time import run_at_once
 
@@ -87,7 +87,7 @@ def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_afte
         def judge(one: TargetSpec, _suite: Suite) -> Any:
             return Asked(connect(one))
 
-        run_context = GivenRunContext(connect, clock=Clock(), throttle=throttle, judge=judge)
+        run_context = FakeRunContext(connect, clock=Clock(), throttle=throttle, judge=judge)
         plan = Plan([suite], PlanSettings())
         options = RunOptions(workers, **given)
         run = Run("run", IndependentTrials(plan), plan.counts()[1], run_context=run_context, options=options)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers
-from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.judged_runs import ASKED, judge_grade, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import errored_score, finished, scored, trial
 
@@ -86,7 +86,8 @@ def test_samples_with_one_answer_are_one_and_count_as_trials(tmp_path):
     run = tmp_path / ".agentv" / "results" / "r"
     (tmp_path / ".git").mkdir()
     write_run(
-        run, [finished(trial=trial("a", sample=number), scores=[judged(True)], output="same") for number in (1, 2, 3)]
+        run,
+        [finished(trial=trial("a", sample=number), scores=[judge_grade(True)], output="same") for number in (1, 2, 3)],
     )
     (found,) = graded_answers(open_run("r", action="label"))
     assert (found.trials, found.asked, found.passed) == (3, ASKED, True)
@@ -102,7 +103,7 @@ def test_a_run_without_such_answers_says_why(tmp_path):
         write_run(results / name, [finished(scores=scores)])
         with pytest.raises(UsageError, match=says):
             graded_answers(open_run(name, action="label"))
-    write_run(results / "judged", [finished(scores=[judged(True)])])
+    write_run(results / "judged", [finished(scores=[judge_grade(True)])])
     with pytest.raises(UsageError, match="no judged assertion 'polit'") as found:
         graded_answers(open_run("judged", action="label"), "polit")
     assert found.value.hint == "did you mean 'polite'?"

@@ -10,7 +10,7 @@ from agentv.errors import BudgetSpentError, ExitStatus, LoadError, UsageError
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.comparing import ComparedJudge, CompareRequest, compare_judges
 from agentv.extensions.labels.posterior import ConfusionMatrix, Estimated, JudgeAccuracy
-from doubles.judge_models import JudgeModels, evaluated, labelled, write_project
+from doubles.judge_models import JudgeModels, label_answers, run_project, write_project
 
 pytestmark = pytest.mark.libraries
 
@@ -25,9 +25,9 @@ def project(tmp_path):
             models = JudgeModels(**rules)
             running.enter_context(models.server)
             write_project(tmp_path, models.server, cases, **(rubric or {}))
-            evaluated()
+            run_project()
             if sample:
-                labelled(sample)
+                label_answers(sample)
             return models
 
         yield made
@@ -162,10 +162,10 @@ def test_labels_that_do_not_count_are_told_and_none_at_all_is_an_error(project):
     project(cases=12, sample=None)
     with pytest.raises(UsageError, match="no labels of the run"):
         compared("small", "large")
-    labelled(12, says=lambda _: "unsure")
+    label_answers(12, says=lambda _: "unsure")
     with pytest.raises(UsageError, match="12 labels unsure"):
         compared("small", "large")
-    labelled(6, "bob", says=lambda _: "pass")
+    label_answers(6, "bob", says=lambda _: "pass")
     (one,) = compared("small", "large").assertions
     assert one.answers == 6
     assert one.judges[0].accuracy.tnr is None, "no labelled answer fails"
@@ -179,7 +179,7 @@ def test_labels_that_do_not_count_are_told_and_none_at_all_is_an_error(project):
 
 def test_answers_that_were_not_drawn_count_alike_and_that_is_told(project):
     project(cases=12, sample=None, small=wrong_on(3))
-    labelled(12)
+    label_answers(12)
     labels = Path(".agentv/labels/polite.jsonl")
     lines = [json.loads(line) for line in labels.read_text().splitlines()]
     lines = [{key: value for key, value in line.items() if key != "probability"} for line in lines]

@@ -32,7 +32,7 @@ from agentv.model.suite.suite import JudgeMinimums
 from agentv.model.values.response import TargetResponse
 from agentv.reports.run.totals import totals
 from agentv.store.totals.summary import summary_in
-from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.judged_runs import ASKED, judge_grade, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import entry, finished, trial
 
@@ -147,7 +147,7 @@ def test_with_several_judged_assertions_there_are_only_their_own_rates(tmp_path)
     results = []
     for number in range(40):
         good = number % 10 != 0
-        scores = [judged(good), judged(good, replace(ASKED, rubric_sha256="c" * 64), name="kind")]
+        scores = [judge_grade(good), judge_grade(good, replace(ASKED, rubric_sha256="c" * 64), name="kind")]
         one = finished("passed" if good else "failed", trial=trial(f"c{number}"), scores=scores)
         results.append(replace(one, output=f"answer {number}"))
     written(tmp_path, "run", results)
@@ -167,7 +167,9 @@ def test_assertions_of_one_judge_are_one_part_unless_labels_leave_one_out(tmp_pa
     for run, names in (("own", [f"r{number}" for number in range(100)]), ("two", ["a", "b"] * 50)):
         results = [
             replace(
-                finished("passed", trial=trial(f"c{number}"), scores=[judged(True, asked[number], name=names[number])]),
+                finished(
+                    "passed", trial=trial(f"c{number}"), scores=[judge_grade(True, asked[number], name=names[number])]
+                ),
                 output=f"answer {number}",
             )
             for number in range(100)
@@ -212,7 +214,7 @@ def test_samples_of_a_case_count_as_the_pass_rate_counts_them(tmp_path):
         for sample in (1, 2, 3):
             passed = number % 4 != 0
             subject = trial(f"c{number}", sample=sample, repeat=3)
-            one = finished("passed" if passed else "failed", trial=subject, scores=[judged(passed)])
+            one = finished("passed" if passed else "failed", trial=subject, scores=[judge_grade(passed)])
             results.append(replace(one, output=f"answer {number}"))
     written(tmp_path, "run", results)
     give(lambda _, passed: passed, sample=40)
@@ -252,7 +254,7 @@ def rubrics_run(root, run, numbers, *, shared=True):
         asked = replace(ASKED, rubric="Hard" if number % 2 else "Easy", rubric_sha256=f"{which:064x}")
         subject = trial(f"c{number}")
         passed = number % 10 > 1
-        one = finished("passed" if passed else "failed", trial=subject, scores=[judged(passed, asked)])
+        one = finished("passed" if passed else "failed", trial=subject, scores=[judge_grade(passed, asked)])
         results.append(replace(one, output=f"{run} {number}"))
     return written(root, run, results)
 

@@ -24,7 +24,7 @@ from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.web.security import HEADERS
 from doubles import stored_runs
-from doubles.stored_runs import scoring
+from doubles.stored_runs import scored_trials
 from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, with_project, write_rows, write_run
 from doubles.waiting import until
 
@@ -97,7 +97,7 @@ def test_every_row_is_an_event_once_and_the_end_of_the_run_is_one(tmp_path):
 
 @pytest.mark.parametrize("forged", [{"pass_rate": 1.0, "judged": 2}, {"cases": 7}])
 def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
-    run = Path(stored_runs.write_run(tmp_path / RUN_ID, scoring({"good": 1.0, "bad": 0.0})))
+    run = Path(stored_runs.write_run(tmp_path / RUN_ID, scored_trials({"good": 1.0, "bad": 0.0})))
     true = summarize(read_rows(run / "index.jsonl"), run_id=RUN_ID, planned=PlannedCounts(2, 2), duration_ms=7.0)
     (run / "summary.json").write_text(json.dumps(true.as_json() | forged))
     with ExitStack() as closing:

@@ -13,7 +13,7 @@ from agentv.extensions.view.api import endpoints
 from agentv.extensions.view.app import listening_socket, opened_in_browser, static_files, static_version
 from agentv.extensions.view.events import STREAMS
 from agentv.extensions.view.state import ViewOptions
-from doubles.stored_runs import scoring
+from doubles.stored_runs import scored_trials
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
 
@@ -26,11 +26,17 @@ def root(tmp_path):
     suites = [{"name": "refunds", "targets": [{"name": "gpt"}]}]
     planned = {"cases": 30, "trials": 30}
     add_run(
-        tmp_path, OLD, scoring(scores), suites=suites, planned=planned, started="2026-11-21T14:03:22Z", name="first"
+        tmp_path,
+        OLD,
+        scored_trials(scores),
+        suites=suites,
+        planned=planned,
+        started="2026-11-21T14:03:22Z",
+        name="first",
     )
     worse = {**scores, "case-1": 0.0, "case-2": 0.5}
     del worse["case-3"]
-    add_run(tmp_path, NEW, scoring(worse), suites=suites, planned=planned)
+    add_run(tmp_path, NEW, scored_trials(worse), suites=suites, planned=planned)
     return tmp_path
 
 
@@ -73,7 +79,7 @@ def damaged(root):
         "totals": lambda run: (run / "summary.json").write_text('{"run_id": "totals", "trials": {"passed": 99}}'),
     }
     for name, damage in ways.items():
-        damage(add_run(root, name, scoring({"a": 1.0, "b": 0.0}), suites=[{"name": "refunds"}]))
+        damage(add_run(root, name, scored_trials({"a": 1.0, "b": 0.0}), suites=[{"name": "refunds"}]))
     return list(ways)
 
 
@@ -204,7 +210,7 @@ def test_two_runs_are_compared_verdict_first(client):
 def test_cases_that_moved_in_any_of_several_runs_stand_together(client, root):
     third, elsewhere = "20261123T140322Z-7f3a", "20261124T140322Z-7f3a"
     scores = {f"case-{at}": 1.0 for at in range(30) if at != 2}
-    add_run(root, third, scoring({**scores, "case-1": 0.5, "case-3": 0.0}))
+    add_run(root, third, scored_trials({**scores, "case-1": 0.5, "case-3": 0.0}))
     add_run(root, elsewhere, [finished(trial=trial("other", suite="elsewhere"))])
     found = client.get(f"/api/compare/moved?run={NEW}&run={OLD}&run={third}&run={elsewhere}").json()
     assert [one["comparison"]["verdict"] != "" for one in found["comparisons"]] == [True, True, False]

@@ -4,7 +4,7 @@ import json
 
 from agentv.app.trend import trend
 from agentv.reports.trend import render_trend, trend_data
-from doubles.stored_runs import scoring
+from doubles.stored_runs import scored_trials
 from doubles.viewed_project import add_run, viewed
 
 
@@ -13,7 +13,7 @@ def test_a_trend_is_what_the_command_says(tmp_path):
         scores = {f"case-{at}": 1.0 if at < 3 + day else 0.0 for at in range(10)}
         suites = [{"name": "refunds", "targets": [{"name": "gpt"}]}]
         given = {"suites": suites, "planned": {"cases": 10, "trials": 10}}
-        path = add_run(tmp_path, f"2026112{day}T140322Z-7f3a", scoring(scores), **given)
+        path = add_run(tmp_path, f"2026112{day}T140322Z-7f3a", scored_trials(scores), **given)
     with viewed(tmp_path) as client:
         assert "trend" in client.get("/api/project").json()["offers"]
         found = client.get("/api/trend?last=3").json()
@@ -40,7 +40,7 @@ def test_a_trend_is_what_the_command_says(tmp_path):
 
 def test_the_first_target_of_the_newest_run_is_shown(tmp_path):
     for day, targets in enumerate(("a", "ba")):
-        results = [one for name in targets for one in scoring({"x": 1.0}, target=name)]
+        results = [one for name in targets for one in scored_trials({"x": 1.0}, target=name)]
         suites = [{"name": "refunds", "targets": [{"name": name} for name in targets]}]
         planned = {"cases": len(results), "trials": len(results)}
         add_run(tmp_path, f"2026112{day}T140322Z-7f3a", results, suites=suites, planned=planned)

@@ -13,7 +13,7 @@ from agentv.extensions.view.trial import whole_trial
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import row_of
 from agentv.store.totals.tally import STATUSES
-from doubles.html_reports import HOSTILE, early, hostile_trial, samples
+from doubles.html_reports import HOSTILE, early_stopped_samples, hostile_trial, samples
 from doubles.stored_runs import write_run
 from doubles.trials import ROOT, finished, trial
 
@@ -60,8 +60,8 @@ def test_entries_are_those_of_the_static_report(path):
         *some(7),
         *samples(True, True, False, name="any", aggregate="pass_any"),
         *samples(True, False, name="mean"),
-        *early("early", True, True, True, True, True, True, True),
-        *early("undecided", True, False),
+        *early_stopped_samples("early", True, True, True, True, True, True, True),
+        *early_stopped_samples("undecided", True, False),
     ]
     write_run(path, results)
     entries = Entries()
@@ -320,7 +320,7 @@ def test_a_cursor_of_an_earlier_start_is_refused_so_that_no_row_is_missed(path):
 
 
 def test_a_finished_index_says_what_a_growing_one_does(path):
-    write_run(path, [*some(50), *samples(True, False, name="mean"), *early("early", True, True, True)])
+    write_run(path, [*some(50), *samples(True, False, name="mean"), *early_stopped_samples("early", True, True, True)])
     run = grown(path)
     questions = [
         {"order": order, **chosen}

@@ -8,7 +8,7 @@ from agentv.app.prompt_exams import Examiner, listed, shown_prompt
 from agentv.app.prompt_library import Library
 from agentv.prompts.gates import digests, prompt_sha256
 from agentv.reports.prompts import listed_data, prompt_data
-from doubles.stored_runs import scoring
+from doubles.stored_runs import scored_trials
 from doubles.viewed_project import add_run, viewed
 
 RUN = "20261121T140322Z-7f3a"
@@ -40,7 +40,7 @@ def root(tmp_path):
     twin = tmp_path / "prompts" / "twin"
     twin.mkdir()
     (twin / "meta.yaml").write_text("id: greeter\ndescription: Another.\n")
-    add_run(tmp_path, RUN, scoring({"greets": 1.0}))
+    add_run(tmp_path, RUN, scored_trials({"greets": 1.0}))
     return tmp_path
 
 

@@ -6,7 +6,7 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.run.verdict import always_passes, combined, combined_parts, counts, passes_gate
 from agentv.model.values.response import Failure
-from doubles.nested_grading import Given, entry
+from doubles.nested_grading import FixedGrade, entry
 
 
 def score(value, passed=None, *, error=None, has_own_threshold=False, name="given", **settings):
@@ -16,7 +16,7 @@ def score(value, passed=None, *, error=None, has_own_threshold=False, name="give
         if error is None
         else Grade.errored(error, f"{error} happened")
     )
-    return Score(entry(Given(grade), name=name, **settings), grade, 0.0)
+    return Score(entry(FixedGrade(grade), name=name, **settings), grade, 0.0)
 
 
 def test_the_score_is_the_weighted_mean():
@@ -70,7 +70,7 @@ def test_an_error_that_counts_errs_the_whole(settings):
 
 def test_whether_a_retry_may_help_is_kept():
     grade = Grade(0.0, False, error=Failure("timeout", "late", retryable=True))
-    assert combined([Score(entry(Given(grade)), grade, 0.0)], 0.5).error.retryable
+    assert combined([Score(entry(FixedGrade(grade)), grade, 0.0)], 0.5).error.retryable
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from agentv.reports.notebook import render_table
 from agentv.reports.run.trial_view import check, reason
 from agentv.reports.run.view import RunView
 from agentv.reports.stored_run import ShowOptions, render_trial
-from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
+from doubles.trials import FILE, LabelOnly, entry, errored_score, finished, graded, scored, trial
 from doubles.views import view_of
 
 
@@ -80,7 +80,7 @@ def test_a_check_of_a_set_stands_at_the_assertion_that_it_is_of():
 
 
 @dataclass(frozen=True)
-class Holding(Looks):
+class Holding(LabelOnly):
     """An assertion set that only has a label."""
 
     assert_: tuple[AssertionEntry, ...] = ()

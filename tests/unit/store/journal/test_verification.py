@@ -8,12 +8,12 @@ from agentv.errors import StoreError
 from agentv.store.journal.answers import HEADER, discard_line, row_checksum_line
 from agentv.store.journal.journal_files import cut_torn_lines, quarantine_message
 from agentv.store.journal.verification import check_rows, stored_summary
-from doubles.stored_runs import scoring, vouch, write_run, write_summary
+from doubles.stored_runs import scored_trials, update_checksums, write_run, write_summary
 
 
 @pytest.fixture
 def run(tmp_path):
-    return Path(write_run(tmp_path / "run", scoring({"a": 1.0, "b": 0.0})))
+    return Path(write_run(tmp_path / "run", scored_trials({"a": 1.0, "b": 0.0})))
 
 
 def test_rows_as_they_were_written_are_fine(run):
@@ -32,7 +32,7 @@ def test_a_row_that_was_edited_is_named(run, old, new):
         StoreError, match=r"index.jsonl:\d: this row was changed after it was written; agentv eval --resume=run"
     ):
         check_rows(run)
-    vouch(run)
+    update_checksums(run)
     check_rows(run)
 
 

@@ -11,7 +11,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, converted_schema
 from agentv.testing import Answer, ModelServer, Status, WrongType
 from doubles import asking
-from doubles.asking import answer, at_home, request, told
+from doubles.asking import answer, as_own_server, request, responses_to
 from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-ant-a-very-secret-key"
@@ -29,7 +29,7 @@ def settings(server: ModelServer, model: str = "claude-haiku-4-5", **others: obj
 
 def sent(one: object = None, model: str = "claude-haiku-4-5", **others: object) -> dict:
     """Return the body of a request."""
-    return dict(asking.sent(partial(settings, model=model, **others), one).body)
+    return dict(asking.received_call(partial(settings, model=model, **others), one).body)
 
 
 def of(*messages: Message, model: str = "claude-haiku-4-5") -> dict:
@@ -175,7 +175,7 @@ def test_a_schema_becomes_structured_output():
 def test_tokens_of_the_cache_count_as_input_and_have_their_price():
     usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
     with ModelServer([Answer("a", usage=usage), Answer("a", usage=TokenUsage(100, 20, 120, 0, 0))]) as server:
-        cached, plain = (answer(at_home(settings(server))) for _ in range(2))
+        cached, plain = (answer(as_own_server(settings(server))) for _ in range(2))
     assert cached.token_usage == usage
     assert 0 < cached.cost_usd < plain.cost_usd
 
@@ -189,17 +189,17 @@ def test_tokens_written_to_the_cache_count_as_input_too():
 
 
 def test_a_cut_answer_shows_by_its_finish_reason():
-    (found,) = told(settings, Answer("a", finish_reason="max_tokens"))
+    (found,) = responses_to(settings, Answer("a", finish_reason="max_tokens"))
     assert (found.output, found.finish_reason) == ("a", "max_tokens")
 
 
 def test_a_paused_turn_is_no_answer():
-    (found,) = told(settings, Answer("I search", finish_reason="pause_turn"))
+    (found,) = responses_to(settings, Answer("I search", finish_reason="pause_turn"))
     assert (found.code, found.retryable) == ("bad-answer", True)
 
 
 def test_an_answer_that_the_provider_cut_by_a_refusal_is_a_failure():
-    (cut,) = told(settings, Answer("Half of", finish_reason="refusal"))
+    (cut,) = responses_to(settings, Answer("Half of", finish_reason="refusal"))
     assert (cut.code, cut.retryable) == ("refused", False)
 
 
@@ -211,7 +211,7 @@ def test_an_answer_that_the_provider_cut_by_a_refusal_is_a_failure():
     ],
 )
 def test_what_goes_wrong_is_a_value(step, code, retryable, stops):
-    (found,) = told(settings, step)
+    (found,) = responses_to(settings, step)
     assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
     assert KEY not in found.message
 

@@ -14,7 +14,7 @@ from agentv.targets.gemini.messages import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
 from agentv.testing import Answer, ContentFilter, ModelServer, Status
 from doubles import asking
-from doubles.asking import answer, answers, at_home, embedded, request, told
+from doubles.asking import answer, answers, as_own_server, embed_texts, request, responses_to
 from doubles.documents import PDF_BASE64, pdf
 
 SCHEMA = {
@@ -31,7 +31,7 @@ def settings(server: ModelServer, model: str = "gemini-2.5-flash", **others: obj
 
 def sent(one: object = None, model: str = "gemini-2.5-flash", **others: object) -> dict:
     """Return the body of a request."""
-    return camel(asking.sent(partial(settings, model=model, **others), one).body)
+    return camel(asking.received_call(partial(settings, model=model, **others), one).body)
 
 
 def camel(value):
@@ -186,11 +186,11 @@ def test_a_schema_is_left_out_once_it_was_refused():
 def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
     usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
     with ModelServer(Answer("a", usage=usage)) as server:
-        found = answer(at_home(settings(server)))
+        found = answer(as_own_server(settings(server)))
         assert found.token_usage == usage
         assert found.cost_usd > 0
         assert answer(settings(server)).cost_usd is None  # on a third-party server
-    (found,) = told(settings, Answer("a", usage=None))
+    (found,) = responses_to(settings, Answer("a", usage=None))
     assert (found.token_usage, found.cost_usd) == (None, None)
 
 
@@ -224,7 +224,7 @@ def test_a_system_message_alone_is_the_turn_of_the_user():
 
 
 def test_a_blocked_prompt_is_refused():
-    (found,) = told(settings, ContentFilter())
+    (found,) = responses_to(settings, ContentFilter())
     assert (found.code, found.message) == ("refused", "Gemini blocked the prompt (SAFETY)")
 
 
@@ -238,10 +238,10 @@ def test_how_long_to_wait_stands_in_the_details():
 
 def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
     with ModelServer("yes") as server:
-        found = embedded(settings(server, embedding_model="gemini-embedding-2"), ["one", "two"])
+        found = embed_texts(settings(server, embedding_model="gemini-embedding-2"), ["one", "two"])
         assert server.calls[0].model == "gemini-embedding-2"
         assert len(found.vectors) == 2
-        embedded(settings(server, "gemini-embedding-3"), ["one"])
+        embed_texts(settings(server, "gemini-embedding-3"), ["one"])
         assert server.calls[-1].model == "gemini-embedding-3"  # its name marks an embedding model
 
 

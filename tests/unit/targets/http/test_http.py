@@ -18,7 +18,7 @@ from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import ModelServer
 from doubles.asking import answer, request
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
-from doubles.tls_front import encrypted, make_certificate
+from doubles.tls_front import make_certificate, tls_proxy
 
 KEY = "sk-very-secret-key"
 
@@ -33,7 +33,7 @@ TARGETS = {
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_server_answers_where_its_certificate_is_trusted_and_gets_nothing_where_not(name, tmp_path, monkeypatch):
     certificate = make_certificate(tmp_path)
-    with ModelServer("yes") as server, encrypted(urlsplit(server.openai).port, certificate) as port:
+    with ModelServer("yes") as server, tls_proxy(urlsplit(server.openai).port, certificate) as port:
         settings = TARGETS[name](f"https://127.0.0.1:{port}")
         refused = answer(settings)
         assert server.calls == []

@@ -11,7 +11,7 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.targets.http.target import Http
-from doubles.asking import answer, code, request
+from doubles.asking import answer, failure_code, request
 from doubles.http_server import HttpServer
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 
@@ -285,7 +285,7 @@ def test_a_proxy_that_the_environment_names_is_asked_instead(server, monkeypatch
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("no_proxy", "localhost")
     assert answer(Http("http://never-resolved.invalid/ok")).output == "hello"
-    assert code(Http("http://localhost:1/ok")) == "connection"
+    assert failure_code(Http("http://localhost:1/ok")) == "connection"
     monkeypatch.delenv("http_proxy")
     monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{server.port}")
     assert answer(Http("http://never-resolves.invalid/ok")).output == "hello"

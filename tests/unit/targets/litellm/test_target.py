@@ -17,7 +17,7 @@ from agentv.targets.litellm.library import missing_variables, parameters_from
 from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, key_variables
 from agentv.testing import ModelServer, WrongType
 from doubles import asking
-from doubles.asking import answer, at_home, request
+from doubles.asking import answer, as_own_server, request
 from doubles.http_server import HttpServer
 from needs import needs
 
@@ -44,7 +44,7 @@ def settings(server: ModelServer, model: str = "openai/gpt-4o", **others: object
 
 def sent(one: object = None, model: str = "openai/gpt-4o", **others: object) -> dict:
     """Return the body of a request."""
-    return dict(asking.sent(partial(settings, model=model, **others), one).body)
+    return dict(asking.received_call(partial(settings, model=model, **others), one).body)
 
 
 def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():
@@ -90,8 +90,8 @@ def test_what_a_judge_asks_for_wins_over_the_settings():
 
 def test_the_price_is_the_providers_and_of_a_server_elsewhere_not_known(monkeypatch):
     with ModelServer("yes") as server:
-        assert answer(at_home(settings(server))).cost_usd > 0
-        assert answer(at_home(settings(server, "openai/no-such-model-anywhere"))).cost_usd is None
+        assert answer(as_own_server(settings(server))).cost_usd > 0
+        assert answer(as_own_server(settings(server, "openai/no-such-model-anywhere"))).cost_usd is None
         assert answer(settings(server)).cost_usd is None
         assert answer(settings(server, base_url=None, extra={"api_base": server.openai})).cost_usd is None
         monkeypatch.setenv("OPENAI_API_BASE", server.openai)

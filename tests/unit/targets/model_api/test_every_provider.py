@@ -28,7 +28,7 @@ from agentv.testing import (
     WrongType,
 )
 from agentv.user_code.connections import proxy_for
-from doubles.asking import answer, embedded, request
+from doubles.asking import answer, embed_texts, request
 from needs import each
 
 KEY = "sk-a-very-secret-key"
@@ -122,7 +122,7 @@ def test_calls_of_tools_come_back_in_the_transcript(api, text, output):
 )
 def test_vectors_that_do_not_come_are_a_failure(api, step, code):
     with ModelServer(step) as server:
-        assert embedded(api.at(server), ["a"], 0.5).code == code
+        assert embed_texts(api.at(server), ["a"], 0.5).code == code
 
 
 @ALL

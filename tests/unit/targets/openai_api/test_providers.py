@@ -16,7 +16,7 @@ from agentv.targets.openai_api.hosted import Hosted, OpenRouter
 from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import Answer, Hang, ModelServer, SlowDrip, Status, StoppedStream
 from agentv.user_code.threads import DaemonThreads
-from doubles.asking import answer, asked, at_home, embedded, request, sent, spec_of
+from doubles.asking import answer, as_own_server, call_target, embed_texts, received_call, request, spec_of
 from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-very-secret-key"
@@ -102,8 +102,8 @@ def test_cookies_are_not_kept():
 
         async def twice():
             target = openai(server).connect(spec_of(None), DaemonThreads())
-            await asked(target, request())
-            await asked(target, request())
+            await call_target(target, request())
+            await call_target(target, request())
             await target.close()
 
         asyncio.run(twice())
@@ -368,9 +368,9 @@ def cost(settings, server):
 
 def test_a_call_costs_what_the_price_list_says(server):
     known = pytest.approx((10 * 2.5 + 5 * 10) / 1e6)
-    assert cost(at_home(Azure("gpt-4o", server.azure, KEY)), server) == known
-    assert cost(at_home(openai(server)), server) == known
-    assert cost(at_home(OpenRouter("openai/gpt-4o", server.openai, KEY)), server) == known
+    assert cost(as_own_server(Azure("gpt-4o", server.azure, KEY)), server) == known
+    assert cost(as_own_server(openai(server)), server) == known
+    assert cost(as_own_server(OpenRouter("openai/gpt-4o", server.openai, KEY)), server) == known
 
 
 def test_a_price_that_nobody_knows_is_none(server):
@@ -387,15 +387,15 @@ def test_a_price_that_nobody_knows_is_none(server):
 def test_many_texts_go_in_several_calls_and_keep_their_order(server):
     calls = len(server.calls)
     texts = [f"text {number}" for number in range(600)]
-    found = embedded(openai(server, "embedder"), texts)
+    found = embed_texts(openai(server, "embedder"), texts)
     assert [len(call.body["input"]) for call in server.calls[calls:]] == [128, 128, 128, 128, 88]
     assert len(found.vectors) == 600
-    assert found.vectors[599] == embedded(openai(server, "embedder"), ["text 599"]).vectors[0]
+    assert found.vectors[599] == embed_texts(openai(server, "embedder"), ["text 599"]).vectors[0]
 
 
 def test_vectors_of_several_lengths_are_no_answer():
     with ModelServer(Answer(vectors=((1.0, 2.0), (1.0,)))) as server:
-        assert embedded(openai(server), ["a", "b"]).code == "bad-answer"
+        assert embed_texts(openai(server), ["a", "b"]).code == "bad-answer"
 
 
 # Settings.
@@ -444,7 +444,7 @@ def test_it_asks_its_own_address_by_its_own_key(name):
 
 @EACH
 def test_the_key_is_the_bearer_and_the_body_is_openais(name):
-    call = sent(lambda server: settings(name, base_url=server.openai, max_tokens=5, temperature=0.5))
+    call = received_call(lambda server: settings(name, base_url=server.openai, max_tokens=5, temperature=0.5))
     assert call.headers["authorization"] == "Bearer sk-key-of-mine"
     messages = [{"role": "user", "content": "hello"}]
     assert call.body == {"model": "m", "messages": messages, "max_tokens": 5, "temperature": 0.5}

@@ -12,7 +12,7 @@ from agentv.model.values.trace import PermissionStep, ToolCallStep
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
 from doubles.asking import request
-from doubles.native_agents import recorded
+from doubles.native_agents import read_recording
 
 CLAUDE = Claude(command=Command(("claude",)), api_key="real-key")
 FRESH = Directories("/workspace", "/home/agent", "/home/agent")
@@ -24,7 +24,7 @@ def launched(settings: Claude, directories: Directories = FRESH, session: str = 
 
 
 def test_a_denial_counts_once_though_the_stream_reports_it_twice():
-    recording, ending = recorded(CLAUDE, "denied")
+    recording, ending = read_recording(CLAUDE, "denied")
     denials = [one for one in recording.steps() if isinstance(one, PermissionStep)]
     assert [(one.tool, one.allowed) for one in denials] == [("write", False)]
     assert "don't ask mode" in str(denials[0].reason)
@@ -33,7 +33,7 @@ def test_a_denial_counts_once_though_the_stream_reports_it_twice():
 
 
 def test_an_answer_that_was_cut_off_is_none():
-    reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
+    reader = CLAUDE.reader(read_recording(CLAUDE, "answer")[0], Memory())
     reader.read({"type": "result", "subtype": "success", "is_error": False, "result": "T", "stop_reason": "max_tokens"})
     assert reader.ending().failure.code == "agent-limit"
 
@@ -43,29 +43,29 @@ def test_the_turns_of_a_session_have_their_own_tokens_also_where_a_version_adds_
     used = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 4, "costUSD": 0.5}
     totals = []
     for number in (1, 2):
-        recording, _ = recorded(CLAUDE, "answer")
+        recording, _ = read_recording(CLAUDE, "answer")
         fresh = type(recording)("x")
         whole = {key: value * number for key, value in used.items()}
         CLAUDE.reader(fresh, memory).read({"type": "result", "subtype": "success", "modelUsage": {"m": whole}})
         totals.append((fresh.tokens, fresh.cost_usd))
     assert totals == [(TokenUsage(14, 5, 19, 4, 0), 0.5)] * 2
-    second, _ = recorded(CLAUDE, "two-turns-2")
+    second, _ = read_recording(CLAUDE, "two-turns-2")
     assert second.tokens == TokenUsage(10, 5, 15, 0, 0)
 
 
 def test_while_a_sub_agent_works_the_stream_is_not_complete_and_a_shell_does_not_matter():
-    reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
+    reader = CLAUDE.reader(read_recording(CLAUDE, "answer")[0], Memory())
     reader.read({"type": "system", "subtype": "background_tasks_changed", "tasks": [{"task_type": "local_agent"}]})
     reader.read({"type": "result", "subtype": "success", "result": "Started."})
     assert not reader.ending().complete
-    assert recorded(CLAUDE, "background")[1].complete
+    assert read_recording(CLAUDE, "background")[1].complete
 
 
 @pytest.mark.parametrize(
     ("numbers", "repeated"), [((0, 1), False), ((0, 0), True), ((None, None), True), ((0,), False)]
 )
 def test_results_that_do_not_follow_each_other_are_repeated(numbers, repeated):
-    reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
+    reader = CLAUDE.reader(read_recording(CLAUDE, "answer")[0], Memory())
     for number in numbers:
         reader.read({"type": "result", "subtype": "success", "result": "x", "result_index": number})
     assert reader.ending().repeated == repeated

@@ -15,7 +15,7 @@ from agentv.model.values.trace import PermissionStep, ToolCallStep
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
 from doubles.asking import request
-from doubles.native_agents import read, recorded, stream
+from doubles.native_agents import read, read_recording, stream
 
 CODEX = Codex(command=Command(("codex",)), api_key="real-key", base_url="http://127.0.0.1:2/v1")
 CAREFUL = Codex(command=Command(("codex",)), permissions="deny")
@@ -32,7 +32,7 @@ def config_of(launch: Launch) -> dict:
 
 
 def test_an_mcp_tool_has_the_name_of_its_server():
-    recording, _ = recorded(CODEX, "tool")
+    recording, _ = read_recording(CODEX, "tool")
     call = next(one for one in recording.steps() if isinstance(one, ToolCallStep))
     assert (call.name, call.arguments, call.result) == ("shop.get_order", {"order_id": "7"}, {"status": "shipped"})
 

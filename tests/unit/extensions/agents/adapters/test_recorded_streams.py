@@ -12,7 +12,7 @@ from agentv.model.values.trace import MessageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
 from doubles.asking import answer, request
-from doubles.native_agents import STREAMS, played, prints, settings_of, stream
+from doubles.native_agents import STREAMS, printing_program, replaying_settings, settings_of, stream
 
 AGENTS = ("gemini-cli", "copilot-cli", "pi-cli", "opencode", "mini-swe-agent")
 WITH_MCP = ("gemini-cli", "copilot-cli", "opencode")
@@ -41,7 +41,7 @@ def counts(usage, *, reasoning=True):
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_edited_file(agent, tmp_path):
-    found = asked(played(agent, "edit"), tmp_path)
+    found = asked(replaying_settings(agent, "edit"), tmp_path)
     assert isinstance(found, TargetResponse), found
     assert found.output.strip().lower() == DONE.lower().strip() if agent != "mini-swe-agent" else "done: price is 2"
     trace = found.trace
@@ -56,7 +56,7 @@ def test_edited_file(agent, tmp_path):
 
 @pytest.mark.parametrize("agent", ["pi-cli", "opencode", "mini-swe-agent"])
 def test_each_call_of_the_model_is_a_step_where_the_agent_reports_it(agent, tmp_path):
-    usages = asked(played(agent, "edit"), tmp_path).trace.usages
+    usages = asked(replaying_settings(agent, "edit"), tmp_path).trace.usages
     shown = [(one.tokens.input, one.tokens.output, one.tokens.cached) for one in usages]
     assert shown == [(100, 11, 40), (200, 13, 0), (250, 9, 0), (300, 17, 0)]
 
@@ -64,7 +64,7 @@ def test_each_call_of_the_model_is_a_step_where_the_agent_reports_it(agent, tmp_
 @pytest.mark.parametrize("agent", WITH_MCP)
 def test_a_tool_of_an_mcp_server_has_one_name(agent, tmp_path):
     servers = (McpServer("shop", "stdio", (sys.executable,)),)
-    found = asked(played(agent, "mcp"), tmp_path, mcp_servers=servers)
+    found = asked(replaying_settings(agent, "mcp"), tmp_path, mcp_servers=servers)
     assert isinstance(found, TargetResponse), found
     (call,) = found.trace.tool_calls
     assert (call.name, call.arguments, call.status) == ("shop.get_order", {"order_id": "7"}, "completed")
@@ -101,14 +101,14 @@ FAILURES = [
 
 @pytest.mark.parametrize(("agent", "scenario", "status", "code", "said"), FAILURES)
 def test_what_went_wrong_is_an_error_whatever_the_exit_status_says(agent, scenario, status, code, said, tmp_path):
-    found = asked(played(agent, scenario, status), tmp_path)
+    found = asked(replaying_settings(agent, scenario, status), tmp_path)
     assert isinstance(found, Failure), found
     assert (found.code, said.lower() in found.message.lower()) == (code, True), found.message
 
 
 @pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli", "mini-swe-agent"])
 def test_tokens_of_an_errored_turn_are_kept(agent, tmp_path):
-    found = asked(played(agent, "empty"), tmp_path)
+    found = asked(replaying_settings(agent, "empty"), tmp_path)
     used = found.response.token_usage
     calls = {"gemini-cli": 4, "mini-swe-agent": 3}.get(agent, 1)
     assert (used.input, used.output) == (100 * calls, 20 * calls)
@@ -117,14 +117,14 @@ def test_tokens_of_an_errored_turn_are_kept(agent, tmp_path):
 @pytest.mark.parametrize("agent", ["pi-cli", "opencode"])
 def test_an_agent_that_says_nothing_gives_an_empty_answer(agent, tmp_path):
     """The engine turns it into the error `empty-output`."""
-    found = asked(played(agent, "empty"), tmp_path)
+    found = asked(replaying_settings(agent, "empty"), tmp_path)
     assert isinstance(found, TargetResponse), found
     assert (found.output, found.token_usage.input, found.token_usage.output) == ("", 100, 20)
 
 
 @pytest.mark.parametrize("agent", WITH_MCP)
 def test_a_denial_counts_as_an_answer_where_it_is_graded(agent, tmp_path):
-    found = asked(played(agent, "edit-deny", on_denied="grade"), tmp_path)
+    found = asked(replaying_settings(agent, "edit-deny", on_denied="grade"), tmp_path)
     assert isinstance(found, TargetResponse), found
     assert [one.tool for one in found.trace.denials]
     assert "denied" in {one.status for one in found.trace.tool_calls}
@@ -133,7 +133,7 @@ def test_a_denial_counts_as_an_answer_where_it_is_graded(agent, tmp_path):
 @pytest.mark.parametrize("agent", TURNS)
 def test_the_next_turn_resumes_the_session_and_counts_its_own_tokens(agent, tmp_path):
     """Copilot's file has the usage of the whole session, so here both turns share one session."""
-    settings = played(agent, "two-1")
+    settings = replaying_settings(agent, "two-1")
     first = asked(settings, tmp_path)
     assert isinstance(first, TargetResponse), first
     session = first.trace.session_id
@@ -175,7 +175,7 @@ def test_spoiled_stream(agent, damage, code, tmp_path):
     lines = [one + b"\n" for one in stream(agent, "edit").read_bytes().splitlines() if b"modelMetrics" not in one]
     file = tmp_path / "stream"
     file.write_bytes(spoiled(lines, damage))
-    found = asked(settings_of(agent, command=prints(file)), tmp_path)
+    found = asked(settings_of(agent, command=printing_program(file)), tmp_path)
     assert getattr(found, "code", None) == code, found
     if code is None:
         assert [(one.name, one.native_name) for one in found.trace.tool_calls] == TOOLS[agent]
@@ -186,7 +186,7 @@ def test_two_results_are_none(agent, tmp_path):
     result = next(one for one in stream(agent, "edit").read_text().splitlines() if '"type":"result"' in one)
     file = tmp_path / "stream"
     file.write_text(f"{stream(agent, 'edit').read_text()}{result}\n")
-    found = asked(settings_of(agent, command=prints(file)), tmp_path)
+    found = asked(settings_of(agent, command=printing_program(file)), tmp_path)
     assert found.code == "agent-stopped"
     assert "more than one result" in found.message
 
@@ -225,7 +225,7 @@ def test_an_agent_that_works_on_after_its_result_has_given_none(agent, tmp_path)
     for more, code in (("", None), (json.dumps(AFTER_THE_END[agent]), "agent-stopped")):
         file = tmp_path / "stream"
         file.write_bytes(stream(agent, "edit").read_bytes().rstrip(b"\n") + f"\n{more}\n".encode())
-        found = asked(settings_of(agent, command=prints(file)), tmp_path)
+        found = asked(settings_of(agent, command=printing_program(file)), tmp_path)
         assert (found.code if isinstance(found, Failure) else None) == code, found
 
 
@@ -234,4 +234,4 @@ def test_a_refusal_of_claudes_model_is_no_answer(tmp_path):
     recorded = stream("claude", "answer").read_text()
     assert recorded.count('"stop_reason":"end_turn"')
     file.write_text(recorded.replace('"stop_reason":"end_turn"', '"stop_reason":"refusal"'))
-    assert asked(settings_of("claude", command=prints(file)), tmp_path).code == "refused"
+    assert asked(settings_of("claude", command=printing_program(file)), tmp_path).code == "refused"

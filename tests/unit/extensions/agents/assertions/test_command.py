@@ -8,7 +8,7 @@ from agentv.extensions.agents.assertions.command import CommandPasses
 from agentv.ports import FailingTests, ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes import run_program
-from doubles.given_workspaces import GivenWorkspace
+from doubles.given_workspaces import FakeWorkspace
 from doubles.grading import grade
 
 REPORT = """<?xml version="1.0"?><testsuites><testsuite name="pytest">
@@ -19,7 +19,7 @@ REPORT = """<?xml version="1.0"?><testsuites><testsuite name="pytest">
 </testsuite></testsuites>"""
 
 
-class Directory(GivenWorkspace):
+class Directory(FakeWorkspace):
     """A workspace without a sandbox, in which commands run for real."""
 
     def __init__(self, path: Path) -> None:

@@ -14,7 +14,7 @@ from agentv.model.values.message import ToolCall
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.registry.fields import LoadedJson
 from doubles.grading import grade
-from doubles.nested_grading import did, graded
+from doubles.nested_grading import answer_after_calls, graded
 
 
 def expects(*tools, mode="in_order", **options):
@@ -44,7 +44,7 @@ def expects(*tools, mode="in_order", **options):
     ],
 )
 def test_modes(mode, made, score):
-    grade = graded(expects("a", "b", mode=mode), did(*made))
+    grade = graded(expects("a", "b", mode=mode), answer_after_calls(*made))
     assert grade.score == score
     assert grade.passed is (score == 1.0)
 
@@ -72,24 +72,24 @@ def test_modes(mode, made, score):
     ],
 )
 def test_arguments(how, wanted, made, passed):
-    context = did(ToolCall("a", made))
+    context = answer_after_calls(ToolCall("a", made))
     assert graded(expects(ExpectedCall("a", wanted), args_match=how), context).passed is passed
     assert graded(expects(ExpectedCall("a", wanted, how), args_match="ignore"), context).passed is passed
 
 
 def test_a_time_that_nobody_knows_errs_the_grade():
-    grade = graded(expects(ExpectedCall("a", max_duration_ms=10)), did("a"))
+    grade = graded(expects(ExpectedCall("a", max_duration_ms=10)), answer_after_calls("a"))
     assert grade.error.code == "no-data"
 
 
 @pytest.mark.parametrize("mode", ["exact", "subset"])
 def test_an_empty_list_forbids_every_call(mode):
-    assert graded(expects(mode=mode), did()).passed
-    assert not graded(expects(mode=mode), did("a")).passed
+    assert graded(expects(mode=mode), answer_after_calls()).passed
+    assert not graded(expects(mode=mode), answer_after_calls("a")).passed
 
 
 def test_an_agent_that_called_no_tool_fails():
-    grade = graded(expects("a"), did())
+    grade = graded(expects("a"), answer_after_calls())
     assert (grade.error, grade.passed, grade.checks[0].evidence) == (None, False, "no tool was called")
 
 
@@ -105,10 +105,10 @@ def test_an_agent_that_called_no_tool_fails():
     ],
 )
 def test_f1_over_the_sets_of_names(wanted, made, score):
-    grade = graded(ToolCallF1(wanted), did(*made))
+    grade = graded(ToolCallF1(wanted), answer_after_calls(*made))
     assert grade.score == pytest.approx(score)
     assert grade.passed is (score == 1.0)
-    assert graded(ToolCallF1(wanted, 0.6), did(*made)).passed is (score >= 0.6)
+    assert graded(ToolCallF1(wanted, 0.6), answer_after_calls(*made)).passed is (score >= 0.6)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from agentv.extensions.agents.assertions.trajectory import (
     ToolUsed,
 )
 from agentv.model.values.message import ToolCall
-from doubles.nested_grading import answer, did, graded
+from doubles.nested_grading import answer, answer_after_calls, graded
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from doubles.nested_grading import answer, did, graded
     ],
 )
 def test_tools_that_were_used(value, made, passed):
-    assert graded(ToolUsed(value), did(*made)).passed is passed
+    assert graded(ToolUsed(value), answer_after_calls(*made)).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_tools_that_were_used(value, made, passed):
     ],
 )
 def test_sequences(value, made, passed):
-    grade = graded(ToolSequence(value), did(*made))
+    grade = graded(ToolSequence(value), answer_after_calls(*made))
     assert grade.passed is passed
     assert grade.score == float(passed)
 
@@ -67,7 +67,7 @@ def test_sequences(value, made, passed):
     ],
 )
 def test_arguments(wanted, made, passed):
-    assert graded(ToolArgsMatch(wanted), did(ToolCall("a", made))).passed is passed
+    assert graded(ToolArgsMatch(wanted), answer_after_calls(ToolCall("a", made))).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_arguments(wanted, made, passed):
     ],
 )
 def test_steps_are_counted(bounds, passed):
-    assert graded(StepCount(bounds), did("a", "a", "b")).passed is passed
+    assert graded(StepCount(bounds), answer_after_calls("a", "a", "b")).passed is passed
 
 
 def test_skills_that_the_target_reports_are_believed():
@@ -106,7 +106,9 @@ EACH = [
 
 
 @pytest.mark.parametrize("assertion", EACH)
-@pytest.mark.parametrize("context", [answer("text"), answer("x", messages=did("a").messages, has_transcript=False)])
+@pytest.mark.parametrize(
+    "context", [answer("text"), answer("x", messages=answer_after_calls("a").messages, has_transcript=False)]
+)
 def test_without_a_transcript_nothing_is_known(assertion, context):
     grade = graded(assertion, context)
     assert grade.error.code == "no-data"

@@ -16,7 +16,7 @@ from agentv.model.suite.workspace import WorkLimits
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
-from doubles.given_gateway import STEP, GivenGateway, GivenSession
+from doubles.given_gateway import STEP, FakeGateway, FakeSession
 from unit.extensions.agents.trial.test_work import Given
 
 UPSTREAM = ModelUpstream("openai", "http://127.0.0.1:9/v1", "sk-real-0123456789")
@@ -32,8 +32,8 @@ class AtGateway:
 
     def __post_init__(self):
         given = self.given
-        self.session = self.session or GivenSession(given.notes)
-        self.gateway = given.context.gateway = GivenGateway(self.session)
+        self.session = self.session or FakeSession(given.notes)
+        self.gateway = given.context.gateway = FakeGateway(self.session)
         given.trial = replace(given.trial, target=replace(given.trial.target, upstream=UPSTREAM))
 
     def result(self):

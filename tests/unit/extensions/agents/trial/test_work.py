@@ -24,8 +24,8 @@ from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, WorkspaceChanges
 from agentv.ports import Call
-from doubles.given_workspaces import CHANGED, GivenWorkspace, GivenWorkspaces
-from doubles.run_contexts import GivenRunContext
+from doubles.given_workspaces import CHANGED, FakeWorkspace, FakeWorkspaces
+from doubles.run_contexts import FakeRunContext
 from doubles.stores import MemoryStore
 
 SPEC = WorkspaceSpec(sha256="of-the-spec")
@@ -95,8 +95,8 @@ class Given:
 
     def __post_init__(self):
         self.seen.notes = self.notes
-        self.opened = GivenWorkspace(self.notes) if self.workspace is None else self.workspace
-        self.workspaces = GivenWorkspaces(self.opened, self.notes)
+        self.opened = FakeWorkspace(self.notes) if self.workspace is None else self.workspace
+        self.workspaces = FakeWorkspaces(self.opened, self.notes)
         self.agent = Agent(self.notes, self.answers)
         entry = AssertionEntry("seen", self.seen, DEFAULTS)
         turns = tuple(Turn((Message("user", f"turn {number}"),), assertions=(entry,)) for number in range(self.turns))
@@ -112,7 +112,7 @@ class Given:
         suite = Suite("s", (case,), own_env={"A": "1"}, env={"A": "1", "HOST": "x"}, run=self.run)
         target = TargetSpec("agent", "cli", Confined(), env={"T": "2"})
         self.trial = Trial(suite, case, target, 0.8, 60.0, key="key-1", variant=self.variant)
-        self.context = GivenRunContext(
+        self.context = FakeRunContext(
             lambda _: self.agent, store=self.store, unanswered=self.unanswered, workspaces=self.workspaces
         )
 
@@ -154,8 +154,8 @@ def test_the_status_decides_whether_a_workspace_is_kept(keep, passes, kept):
     ("workspace", "code", "steps"),
     [
         (Failure("workspace-failed", "no"), "workspace-failed", []),
-        (GivenWorkspace([], changes=Failure("workspace-failed", "no")), "workspace-failed", ["ask"]),
-        (GivenWorkspace([], closed=Failure("hook-failed", "no")), "hook-failed", ["ask", "grade"]),
+        (FakeWorkspace([], changes=Failure("workspace-failed", "no")), "workspace-failed", ["ask"]),
+        (FakeWorkspace([], closed=Failure("hook-failed", "no")), "hook-failed", ["ask", "grade"]),
     ],
 )
 def test_a_failure_of_the_workspace_is_the_error_of_the_trial(workspace, code, steps):

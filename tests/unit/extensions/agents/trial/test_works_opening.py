@@ -12,7 +12,7 @@ from agentv.model.suite.tools import ModelUpstream
 from agentv.model.suite.workspace import Variant, WorkspaceSpec
 from agentv.model.values.message import Message
 from doubles import trials
-from doubles.given_workspaces import GivenWorkspace
+from doubles.given_workspaces import FakeWorkspace
 
 TRIAL = trials.trial("a")
 
@@ -52,12 +52,12 @@ def test_a_trial_whose_calls_do_not_pass_the_gateway_has_none():
 
 def test_paths_of_the_trial_and_its_token_are_named():
     trial = replace(TRIAL, suite=Suite("s", (), root="/repo"))
-    named = placeholders_of(trial, GivenWorkspace([]), "agentv-trial-1")
+    named = placeholders_of(trial, FakeWorkspace([]), "agentv-trial-1")
     assert named["/workspaces/1"] == "[workspace]"
     assert named["agentv-trial-1"] == "[token]"
     assert named["/repo"] == "[repository]"
     assert "/workspaces" not in named
     assert "" not in placeholders_of(TRIAL, None, "")
-    workspace = GivenWorkspace([])
+    workspace = FakeWorkspace([])
     workspace.path, workspace.sandbox = "/runs/1/workspace", SimpleNamespace(home="/runs/1/home")
     assert placeholders_of(trial, workspace, "t")["/runs/1"] == "[trial]"

@@ -25,7 +25,7 @@ from agentv.model.values.trace import MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.stats.samples.deciding import Rule, stopped_by, unbiased_rate
 from agentv.store.files.traces import write
-from doubles.html_reports import early, samples
+from doubles.html_reports import early_stopped_samples, samples
 from doubles.traces import WORK
 from doubles.trials import finished, graded, scored
 
@@ -40,7 +40,11 @@ def test_names_of_assertions_are_bounded():
 
 def test_of_samples_that_may_end_early_the_bounds_are_those_that_hold_whenever_one_looks():
     entries = Entries()
-    for one in [*early("low", *[False] * 12), *early("open", True, False), *samples(True, False)]:
+    for one in [
+        *early_stopped_samples("low", *[False] * 12),
+        *early_stopped_samples("open", True, False),
+        *samples(True, False),
+    ]:
         entries.short(one)
     low, still, ordinary = entries.tables()["early"]
     assert (low["why"], low["alpha"]) == ("below", 0.05)
