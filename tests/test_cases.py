@@ -1,10 +1,10 @@
 """Every folder of `tests/cases` is a test: an eval file and the expected result of loading or running it.
 
 `invalid/NAME/expected.txt` is what loading prints; `AGENTV_UPDATE_CASES=1` rewrites it for review.
-`valid/NAME/expected.yaml` says what each case of the run came to; only the facts that it lists are compared.
-A folder may hold a `request.yaml`: `path`, and what a command line and a process would add. The folders in a folder
-`remote` are repositories on git hosts: `remote/github.com/acme/evals` its branch `main`, and `…/evals@v1` a further
-branch. `tags` of the request are put on the last commit of `main`.
+`valid/NAME/expected.yaml` has the result of each case of the run; only the facts that it lists are compared.
+A folder may contain a `request.yaml` with the `path`, options of the command line and environment variables. Folders
+in a folder `remote` are repositories on git hosts: `remote/github.com/acme/evals` is the branch `main`, and
+`…/evals@v1` another branch. `tags` of the request are put on the last commit of `main`.
 """
 
 import os

@@ -1,13 +1,13 @@
 """The documentation's files are valid, and its commands print what it shows.
 
-How blocks are marked (CONTRIBUTING tells authors):
+Marks of code blocks, which CONTRIBUTING documents for authors:
 
     ```yaml title=evals/a.eval.yaml    written to that path, in a directory that all blocks of the page share
-    ```yaml assert                     a list of assertions, which must be right in an eval file
-    ```yaml targets                    a list of targets, which must be right in a targets file
-    ```python run                      a program that must end well
-    ```console exit=1                  `$ command` lines are run; what follows each is what it prints, where `...`
-                                       stands for anything; the last one must exit so, all others with 0
+    ```yaml assert                     a list of assertions, which must be valid in an eval file
+    ```yaml targets                    a list of targets, which must be valid in a targets file
+    ```python run                      a program that must exit with 0
+    ```console exit=1                  `$ command` lines are run; each is followed by its output, in which `...`
+                                       matches anything; the last one must exit with 1, all others with 0
     ```sh, ```text                     shown, not run
 """
 

@@ -84,7 +84,6 @@ def as_own_server(settings: Any) -> Any:
 
 
 def failure_code(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> str:
-    """Return the code of a target's failure."""
     found = answer(settings, one, **spec)
     assert isinstance(found, Failure), found
     return found.code

@@ -7,7 +7,6 @@ from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 
 def keyed_cases(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
-    """Return the cases with these outcomes."""
     cases = RunCases(SharedValues())
     for key, outcome in outcomes.items():
         cases.add(CaseScope(key.suite, None, key.prompt, key.target, key.variant), key.case_id, outcome)

@@ -65,7 +65,6 @@ def conversation():
 
 
 def samples(*passed, name="says-it-often", aggregate="mean"):
-    """Return the samples of one case."""
     for number, one in enumerate(passed, 1):
         subject = trial(name, sample=number, repeat=len(passed), aggregate=aggregate)
         yield finished("passed" if one else "failed", trial=subject, scores=[scored(one)])

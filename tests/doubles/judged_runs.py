@@ -11,7 +11,6 @@ ASKED = AskedJudge("strict", "openai:small", "Is polite", "a" * 64, "b" * 64)
 
 
 def judge_grade(passed, asked=ASKED, *, name="polite", kind="llm-rubric"):
-    """Return a grade given by a judge."""
     grade = Grade(float(passed), passed, reason="as I see it", asked_judge=asked)
     return Score(entry(kind, name=name), grade, 0.25)
 

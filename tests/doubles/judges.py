@@ -70,7 +70,6 @@ class ComputedReplies:
 
 
 def confirmation_word(request: TargetRequest) -> str:
-    """Return the confirmation word that a request asks for."""
     said = "\n".join(message.text for message in request.messages if message.role != "assistant")
     return _CONFIRM.findall(said)[-1]
 

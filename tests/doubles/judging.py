@@ -38,7 +38,6 @@ class JudgeRun:
 
     @property
     def request(self) -> TargetRequest:
-        """The first request."""
         return self.judge_target.requests[0]
 
     @property

@@ -1,7 +1,7 @@
 """Starts runs in their own processes and kills them at random moments, until each is complete.
 
-A program: `killed_runs.py KILLS SEED SIGNAL`, in the directory of an `a.eval.yaml`. Processes are forked, so that what
-takes a third of a second, importing agentv, is done once. Prints one JSON object.
+Usage: `killed_runs.py KILLS SEED SIGNAL` in a directory with an `a.eval.yaml`. Prints one JSON object. Processes are
+forked, so that agentv, whose import takes a third of a second, is imported only once.
 """
 
 import gc
@@ -67,7 +67,6 @@ def imported_by_a_run() -> list[str]:
 
 
 def undisturbed_s(out: str) -> float:
-    """Return the duration of an undisturbed run on this machine."""
     start = time.monotonic()
     run_with(out, None, signal.SIGKILL)
     return time.monotonic() - start

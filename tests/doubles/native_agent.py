@@ -4,13 +4,13 @@ Usage: python native_agent.py SCRIPT ARGUMENT..., where SCRIPT is JSON:
 
     streams      files to print, one for each turn; an argument `resume` or `--resume` means a later turn
     by_prompt    text of the prompt → file to print instead
-    text         printed instead
-    bytes_of     a line of so many bytes before it
-    write        file of the working directory → text
+    text         text to print instead
+    bytes_of     length in bytes of a line to print first
+    write        file in the working directory → text to write
     keep         file that gets the arguments, the environment, stdin and the settings files of HOME
-    stderr       printed there
-    hang         sleep after the stream, so many seconds
-    child        start a process that sleeps, and write its id to this file
+    stderr       text to print on stderr
+    hang         seconds to sleep after the stream
+    child        file for the id of a sleeping process to start
     status       exit status
 """
 

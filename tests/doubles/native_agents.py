@@ -1,7 +1,7 @@
 """Fake agents that print the recorded output of real agents, which ran against a local model server.
 
-The streams are in `tests/unit/extensions/agents/adapters/streams/AGENT/SITUATION.jsonl`, with paths, and what only takes
-space, replaced. What an agent writes to a file beside its stdout stands in them behind it, as its trace keeps it.
+The streams are in `tests/unit/extensions/agents/adapters/streams/AGENT/SITUATION.jsonl`, with paths and long irrelevant
+texts replaced. What an agent also writes to a file is appended to its stdout, as in its trace.
 """
 
 import json
@@ -25,7 +25,6 @@ def stream(agent: str, situation: str) -> Path:
 
 
 def settings_of(provider: str, **settings: Any) -> Any:
-    """Return the settings of a provider."""
     module, _, name = PROVIDERS[provider].partition(":")
     return getattr(import_module(module), name)(**settings)
 
@@ -60,7 +59,6 @@ def read(reader: StreamReader, path: Path) -> Ending:
 
 
 def read_recording(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
-    """Return the recording and ending of a recorded stream."""
     recording = Recording("Do the task.")
     return recording, read(settings.reader(recording, Memory()), stream(settings.program.name, situation))
 

@@ -27,8 +27,6 @@ class NestedServices:
 
 @dataclass(frozen=True, slots=True)
 class FixedGrade:
-    """An assertion with a fixed grade."""
-
     outcome: Grade
     name: str = "given"
 
@@ -41,8 +39,6 @@ class FixedGrade:
 
 @dataclass(frozen=True)
 class CallbackAssertion:
-    """An assertion that calls a function when it grades."""
-
     action: Any
 
     def label(self) -> str:

@@ -135,7 +135,6 @@ def git(directory: Path, *arguments: str) -> str:
 
 
 def command_lines() -> str:
-    """Return the command lines of all processes."""
     found = []
     for one in Path("/proc").glob("[0-9]*/cmdline"):
         try:

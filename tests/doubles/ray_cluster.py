@@ -1,7 +1,7 @@
 """A local Ray cluster of two nodes in a process of its own, which isolates Ray's threads and warnings.
 
-A program. It prints the address, then obeys lines on stdin: `kill` ends the second node without a warning, `add` starts
-another one; it says `done`. At the end of stdin it ends everything.
+As a program, it prints the address and obeys commands on stdin: `kill` ends the second node without a warning, `add`
+starts another one; it answers `done`. At the end of stdin it shuts everything down.
 """
 
 import os

@@ -11,8 +11,6 @@ from doubles.stores import MemoryStore
 
 
 class FixedClock:
-    """A clock that does not advance."""
-
     def monotonic(self) -> float:
         return 0.0
 

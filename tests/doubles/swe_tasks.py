@@ -15,7 +15,6 @@ MODULES = {
 
 
 def patch(path: str, before: str, after: str) -> str:
-    """Return a patch in git's format."""
     lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{path}", f"b/{path}")
     return f"diff --git a/{path} b/{path}\n" + "".join(lines)
 

@@ -41,7 +41,6 @@ class TeamServer:
 
     @property
     def connections(self) -> set[Any]:
-        """The open connections."""
         return self._server.server_state.connections
 
     def close(self) -> None:
@@ -79,7 +78,6 @@ def row(number: int, text: str = "x") -> bytes:
 
 
 def write_run(directory: Path, *rows: bytes, run_id: str = RUN_ID) -> Path:
-    """Write a run directory with rows."""
     run = directory / ".agentv" / "results" / run_id
     run.mkdir(parents=True, exist_ok=True)
     (run / "run.json").write_text(

@@ -17,7 +17,6 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 
 
 def add_run(root: Path, run_id: str, results: Any, **record: Any) -> Path:
-    """Write a run to the results directory of a project."""
     path = root / ".agentv" / "results" / run_id
     write_run(path, results, record)
     return path

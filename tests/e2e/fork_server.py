@@ -2,8 +2,8 @@
 
 A fork runs what the script `agentv` runs, in a process with its own environment, directory, streams, signals and modules.
 It differs from a real start in two things: agentv and the libraries that most commands use are imported already, and
-once threads and exit handlers are done it ends without taking its modules apart. What is about imports, about files that
-hide modules, or about Python's own settings needs a real start.
+after its threads and exit handlers it ends without finalizing its modules. Tests of imports, of files that shadow
+modules, or of Python's own settings need a real start.
 """
 
 import atexit

@@ -1,5 +1,5 @@
 """Twenty secrets are planted wherever a secret may be and repeated by everything that runs. Nothing that any command
-writes or prints may hold one, plain, in base64, in hex or in a URL.
+writes or prints may contain one as plain text, base64, hex or in a URL.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """No answer grades itself: whatever it contains and however the judge quotes it, the verdict is the judge's or none.
 
-The matrix is mechanism × place × mode. The judge is the worst plausible one: it has an opinion, and repeats the answer
-before it, after it, around it, or in its stead, in each of the ways in which models quote.
+The matrix is mechanism × place × mode. The judge is the worst plausible one: besides its own verdict, it repeats the
+answer before, after, around or instead of the verdict, in each of the ways in which models quote.
 """
 
 import asyncio

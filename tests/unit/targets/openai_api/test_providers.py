@@ -32,7 +32,6 @@ def openai(server: ModelServer, model: str = "gpt-4o", **settings) -> OpenAI:
 
 
 def body_of(settings, one=None, server=None):
-    """Return the body that the server received."""
     answer(settings, one or request())
     return server.calls[-1].body
 

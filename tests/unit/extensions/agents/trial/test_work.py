@@ -79,8 +79,6 @@ class Agent:
 
 @dataclass
 class Given:
-    """A trial and its results."""
-
     answers: list[Any] = field(default_factory=lambda: [TargetResponse("done")])
     workspace: Any = None
     spec: WorkspaceSpec = SPEC
