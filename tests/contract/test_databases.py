@@ -451,12 +451,7 @@ def test_members_and_sessions(database):
     assert sessions.find(text) is None
     actions = [line.action for line in audit_lines(database, "support")]
     assert [actions.count(one) for one in ("member added", "member removed")] == [3, 2]
-    for wrong in (
-        "ada",
-        "ada@",
-        "аda@example.org",
-        "ada@example.org\n",
-        "ada @example.org",
-    ):  # the third starts with a Cyrillic letter
+    # the third starts with a Cyrillic letter
+    for wrong in ("ada", "ada@", "аda@example.org", "ada@example.org\n", "ada @example.org"):
         with pytest.raises(UsageError):
             member_name(wrong, None)

@@ -218,9 +218,8 @@ def test_its_settings_are_frozen_and_documented(name):
 class TestEachTarget(TargetContract):
     """The contract's public tests, which plugins pass too."""
 
-    test_a_failure_is_a_value_and_the_next_call_is_made = test_a_call_can_be_cancelled = (
-        None  # replaced by the tests below
-    )
+    # replaced by the tests below
+    test_a_failure_is_a_value_and_the_next_call_is_made = test_a_call_can_be_cancelled = None
 
     @pytest.fixture(autouse=True)
     def _given(self, name, place):
@@ -285,8 +284,7 @@ def test_a_time_limit_of_its_own_is_kept(name, place):
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))
-    assert found.code == (
-        "bad-template" if name == "http" else "output-too-large"
-    )  # `http` renders its body from a template
+    # `http` renders its body from a template
+    assert found.code == ("bad-template" if name == "http" else "output-too-large")
     [found] = answers(make(place), request("ä" * 5_000_000 if name not in ("http", "openai") else "a" * 9_000_000))
     assert isinstance(found, TargetResponse)

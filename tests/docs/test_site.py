@@ -79,9 +79,8 @@ def test_commands_that_pages_show_and_no_test_runs_exist() -> None:
 
 def test_install_lines_work_without_a_release() -> None:
     files = [ROOT / "README.md", ROOT / "action.yml", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
-    files.remove(
-        ROOT / "docs" / "how-to" / "install.md"
-    )  # it explains from which version on a release can be installed
+    # it explains from which version on a release can be installed
+    files.remove(ROOT / "docs" / "how-to" / "install.md")
     files += [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.md")]
     assert [str(file) for file in files if BARE_INSTALL.search(file.read_text(encoding="utf-8"))] == []
     assert BARE_INSTALL.search("- run: pip install agentv\n")
@@ -91,9 +90,8 @@ def test_install_lines_work_without_a_release() -> None:
 def test_the_install_page_lists_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     text = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
-    extras = (
-        extra for extra, packages in project["optional-dependencies"].items() if packages
-    )  # empty extras are kept for older names
+    # empty extras are kept for older names
+    extras = (extra for extra, packages in project["optional-dependencies"].items() if packages)
     assert [extra for extra in extras if f"`{extra}`" not in text] == []
 
 

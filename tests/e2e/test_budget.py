@@ -160,9 +160,8 @@ def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
 
 
 def test_a_resume_asks_again_all_that_was_refused(project, server):
-    target = (
-        f"{{provider: http, url: '{server.url('401/1')}', allow_empty: true}}"  # the key works after one failed call
-    )
+    # the key works after one failed call
+    target = f"{{provider: http, url: '{server.url('401/1')}', allow_empty: true}}"
     rate_limits_suite(project, target, cases=5, check="contains: at last")
     assert ran(project, "--workers", "1").status == 3
     ran(project, "--workers", "1", "--resume", status=0)

@@ -146,8 +146,7 @@ def test_no_check_tells_a_key(project, asking):
 
 def test_every_provider_that_asks_over_a_network_is_tried():
     others = {name for name in PROVIDERS if is_hosted(name)} - MODELS.keys()
-    agents = {
-        name for name in PROVIDERS if registry().find(name).settings.is_agent
-    }  # covered by tests/e2e/test_gateway.py
+    # covered by tests/e2e/test_gateway.py
+    agents = {name for name in PROVIDERS if registry().find(name).settings.is_agent}
     tried = set(PROVIDERS) - NO_KEYS - SAME - others - agents - {"http"}
     assert tried == set(MODELS), "add it to MODELS, or to NO_KEYS if it has no key"

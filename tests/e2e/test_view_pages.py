@@ -288,9 +288,8 @@ def test_only_pages_opened_with_the_printed_address_can_change_anything(project,
         tab.reload()
         tab.wait_for_selector("[data-does=run]")
         other.goto("about:blank")
-        other.goto(
-            f"{bare}?token=wrong#/run/both/case/returns/lamp/new"
-        )  # a link with a wrong token ends nobody's session
+        # a link with a wrong token ends nobody's session
+        other.goto(f"{bare}?token=wrong#/run/both/case/returns/lamp/new")
         other.wait_for_selector("[data-does=run]")
         assert other.locator(".locked").count() == 0
         assert set(pages.take_back()) == {None}

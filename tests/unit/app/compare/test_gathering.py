@@ -81,11 +81,8 @@ def test_what_a_case_takes_is_compared_by_case_over_its_repeats_and_an_unknown_c
     ]
     (one,) = compared(small, big).comparisons
     cost, tokens, took = one.usage
-    assert [each.resource for each in one.usage] == [
-        "cost_usd",
-        "tokens",
-        "duration_ms",
-    ]  # not turns: only one sample has them
+    # not turns: only one sample has them
+    assert [each.resource for each in one.usage] == ["cost_usd", "tokens", "duration_ms"]
     assert (cost.cases, cost.unknown, cost.before, cost.after) == (2, 1, pytest.approx(0.15), pytest.approx(0.4))
     assert cost.delta == pytest.approx(0.25)
     assert cost.interval == pytest.approx((0.25 - 12.706205 * 0.05, 0.25 + 12.706205 * 0.05))  # R: t.test(c(.2, .3))

@@ -109,10 +109,8 @@ def test_what_errored_samples_count_as():
     assert (len(drop.pairs), len(drop.errored), drop.left_out.errored) == (0, 0, (key("a"),))
     lone = match(run(key("a")), run(key("a"), outcome=ERRORED))
     assert (len(lone.pairs), len(lone.errored)) == (0, 1)
-    assert (lone.errored[0].after, lone.errored[0].errored) == (
-        ERRORED,
-        True,
-    )  # kept as is: both bounds are computed later
+    # kept as is: both bounds are computed later
+    assert (lone.errored[0].after, lone.errored[0].errored) == (ERRORED, True)
     (before,) = match(run(key("a"), outcome=half), run(key("a")), errored="fail").pairs
     assert (before.before.score, before.before.status, before.after) == (0.25, "failed", PASSED)
     (alike,) = match(run(key("a"), outcome=half), run(key("a"), outcome=half), errored="fail").pairs

@@ -387,7 +387,6 @@ def test_run_by_hand_a_template_prints_the_prompt(lab, tmp_path):
     file.write_text(SDK + "export default definePromptTemplate(({ question }) => `Judge ${question}`);")
     program = next((lab.folder / "bin").iterdir())
     payload = json.dumps({"question": "this"})
-    ended = subprocess.run(
-        [program, file], input=payload, capture_output=True, text=True, check=True
-    )  # written by the test
+    # the program and the file are written by the test
+    ended = subprocess.run([program, file], input=payload, capture_output=True, text=True, check=True)
     assert ended.stdout == "Judge this\n"

@@ -96,9 +96,8 @@ UNUSED = {
 """Files with invalid targets that no case uses, or that a file in `.agentv/providers` makes valid."""
 
 PROJECTS = [*sorted(ROOT.glob("examples/*")), *sorted(ROOT.glob("tests/cases/valid/*"))]
-PROJECTS = [
-    path for path in PROJECTS if not path.name.startswith("promptfoo")
-]  # promptfoo has its own schema for these
+# promptfoo has its own schema for these
+PROJECTS = [path for path in PROJECTS if not path.name.startswith("promptfoo")]
 FILES = [
     *(("eval", path) for project in PROJECTS for path in sorted(project.rglob("*.yaml")) if "tests" in keys_of(path)),
     *(

@@ -98,9 +98,8 @@ def test_calls_wait_for_what_others_did_not_need_and_no_more_is_spent_than_there
     shop = Shop([0.04])
     found, budget_limiter = bought(shop, Budget(usd=0.3), calls=20, settings=Priced(0.1, place))
     assert shop.most == 3
-    assert (
-        codes(found) == ["yes"] * 6 + ["budget-spent"] * 14
-    )  # the seventh might have cost more than the remaining 6 cents
+    # the seventh might have cost more than the remaining 6 cents
+    assert codes(found) == ["yes"] * 6 + ["budget-spent"] * 14
     assert budget_limiter.budget.spent.usd == pytest.approx(0.24)
     assert budget_limiter.use().used_up
     assert budget_limiter.budget.held.usd == 0

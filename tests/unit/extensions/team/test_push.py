@@ -135,9 +135,8 @@ def test_where_to_push_comes_from_the_configuration(project):
     configured(project, f"results:\n  remote: {ADDRESS}\n  tokn: x\n")
     with pytest.raises(LoadError, match=r"tokn.*did you mean 'token'"):
         chosen_remote(None, {})
-    configured(
-        project, "results:\n  mode: github\n  repo: org/results\n"
-    )  # AgentV's `results`, with a different meaning
+    # AgentV's `results`, with a different meaning
+    configured(project, "results:\n  mode: github\n  repo: org/results\n")
     with pytest.raises(UsageError, match="nothing says where"):
         chosen_remote(None, {"AGENTV_TOKEN": "agentv_x"})
 

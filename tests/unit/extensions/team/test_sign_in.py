@@ -279,9 +279,8 @@ def test_answers_of_other_browsers_and_old_ones_are_refused(server, openid, brow
         for answer in (victim.get(callback), victim.get(callback.replace("state=", "state=x"))):
             assert (answer.status_code, "not begun in this browser" in answer.text) == (400, True)
         victim.begin()
-        assert (
-            victim.get(callback).status_code == 400
-        )  # the attacker's state in a browser that has started its own sign-in
+        # the attacker's state in a browser that has started its own sign-in
+        assert victim.get(callback).status_code == 400
         assert victim.projects() == 401
     attempt = {name: value for name, value in browser.cookies.items() if "sign-in" in name}
     assert browser.get(callback).status_code == 303

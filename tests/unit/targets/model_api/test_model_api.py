@@ -143,9 +143,8 @@ def test_a_price_list_that_breaks_costs_no_answer(monkeypatch):
     def broken(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(
-        "genai_prices.calc_price", broken
-    )  # a third-party package that fails where files cannot be opened
+    # a third-party package that fails where files cannot be opened
+    monkeypatch.setattr("genai_prices.calc_price", broken)
     assert cost_of("openai", "gpt-4o", USAGE) is None
 
 
