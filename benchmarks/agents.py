@@ -147,7 +147,7 @@ def bare(agent: Agent) -> float:
         directories = TrialDirectories(request)
         try:
             launch = agent.settings().launch(request, directories.paths, "")
-            problem = launch if isinstance(launch, Failure) else directories.write(launch.files)
+            problem = launch if isinstance(launch, Failure) else directories.prepare(launch, ())
             if problem is not None or isinstance(launch, Failure):
                 raise AgentFailedError(str(problem))
             home = directories.paths.home

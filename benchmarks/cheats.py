@@ -86,7 +86,8 @@ def main(sandbox: str = "bwrap") -> None:
     os.environ["GIT_CONFIG_KEY_0"] = f"url.file://{place}/mirror/.insteadOf"
     Path("swe.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows(place / "mirror")))
     command = COMMAND.replace("-q", "-q -p no:agentv")
-    suite = from_swe_bench(DatasetRequest(Path("swe.jsonl"), "swe-bench", (), "yaml", None), command, {}).paths[0]
+    request = DatasetRequest(Path("swe.jsonl"), "swe-bench", (), "yaml", None, command=command)
+    suite = from_swe_bench(request, {}).paths[0]
     cases = yaml.safe_load((CHEATS / "suite.eval.yaml").read_text())["tests"]
     targets = []
     for case in cases:

@@ -70,7 +70,7 @@ def flaky(count: int) -> Callable[[Chance], tuple[float, Interval]]:
     def draw(chance: Chance) -> tuple[float, Interval]:
         rates = np.where(chance.random(count) < 1 / 3, 1.0, chance.random(count))
         found = mean_disagreement([(5, int(chance.binomial(5, rate))) for rate in rates])
-        return 2 / 9, (found.low, found.high) if found else (0.0, 0.0)
+        return 2 / 9, found.interval if found else (0.0, 0.0)
 
     return draw
 

@@ -32,7 +32,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Span
 from agentv.store.files.encoding import to_document, to_json
-from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
+from agentv.store.journal.answers import HEADER, row_checksum_line, summary_checksum_line
 from agentv.store.rows.reading import read_rows
 from agentv.store.rows.rows import row_of
 from agentv.store.totals.summary import PlannedCounts, summarize
@@ -117,7 +117,7 @@ def make(root: Path, number: int) -> Path:
     summary = summarize(rows, run_id=RUN_ID, planned=PlannedCounts(number, number), duration_ms=3_600_000.0)
     content = to_document(summary.as_json())
     with journal.open("ab") as file:
-        file.write(summary_checksum_line(SummaryChecksum.of(content, index.stat().st_size, 0)))
+        file.write(summary_checksum_line(content, index.stat().st_size))
     (run / "summary.json").write_bytes(content)
     return run
 

@@ -95,8 +95,8 @@ async def overhead(room: Path) -> None:
     own = shutil.copytree(template, room / "own")
     alone = statistics.median([await bare(AGENT, own) for _ in range(10)])
     for sandbox in sandboxes():
-        workspaces = LocalWorkspaces(WorkspaceSettings(directory=str(room), sandbox=sandbox))
-        spec = WorkspaceSpec(template=CopiedFiles(str(template)))
+        workspaces = LocalWorkspaces(WorkspaceSettings(directory=str(room)))
+        spec = WorkspaceSpec(template=CopiedFiles(str(template)), sandbox=(sandbox,))
         await trial(workspaces, spec)
         cpu = cpu_s()
         found = [await trial(workspaces, spec) for _ in range(20)]
@@ -132,8 +132,8 @@ async def trials(room: Path) -> None:
 
 async def trials_in(place: Path, sandbox: SandboxName, origin: Path) -> float:
     """Run all trials; the most megabytes that they took at once."""
-    workspaces = LocalWorkspaces(WorkspaceSettings(directory=str(place), sandbox=sandbox))
-    spec = WorkspaceSpec(repositories=(WorkspaceRepository(str(origin)),))
+    workspaces = LocalWorkspaces(WorkspaceSettings(directory=str(place)))
+    spec = WorkspaceSpec(repositories=(WorkspaceRepository(str(origin)),), sandbox=(sandbox,))
     gate, most = asyncio.Semaphore(WORKERS), [0.0]
 
     async def one(number: int) -> None:
@@ -173,11 +173,12 @@ def copies(room: Path) -> None:
 
 async def killed_run(place: str, template: str, sandbox: SandboxName, mark: str) -> None:
     """Trials without an end; the process is killed."""
-    workspaces = LocalWorkspaces(WorkspaceSettings(directory=place, sandbox=sandbox))
+    workspaces = LocalWorkspaces(WorkspaceSettings(directory=place))
 
     async def work() -> None:
         while True:
-            workspace = await workspaces.open(WorkspaceSpec(template=CopiedFiles(template)), None, {})
+            spec = WorkspaceSpec(template=CopiedFiles(template), sandbox=(sandbox,))
+            workspace = await workspaces.open(spec, None, {})
             assert not isinstance(workspace, Failure), workspace
             print(flush=True)
             command = Command(argv=workspace.sandbox.argv(("/bin/sh", "-c", KILLED_AGENT.format(mark=mark))))
