@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
-from agentv.app.results.listing import with_matrix
 from agentv.app.results.place import planned_counts
 from agentv.app.results.stored import StoredRun, find_run
 from agentv.app.running.drive import Demand, StopRequests, drive
@@ -222,6 +221,10 @@ def _summary(started: StartedRun, finished: RunFinished, counts: tuple[int, int]
         summary = summary.cut_short("decided")
     elif summary.trials.skipped and finished.unstarted and finished.stopped in ("fail-fast", "max-errors"):
         summary = summary.cut_short(finished.stopped)
+    if summary.matrix is None:
+        return summary
+    from agentv.app.results.listing import with_matrix  # imported here: few runs have several targets
+
     return with_matrix(summary, run.directory.path, started.record)
 
 
