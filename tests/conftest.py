@@ -44,6 +44,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.dist = "worksteal"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes for `-n auto`: two more than processors, since many tests wait for programs."""
+    return (os.cpu_count() or 1) + 2
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose requirements are missing, before its fixtures start anything."""
