@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, thread_time
@@ -111,23 +112,37 @@ BITS = 13_000
 characters can request one that takes minutes."""
 
 
+_running = threading.local()
+
+
 @contextmanager
 def limited() -> Iterator[None]:
     """Raise RenderError in the body after `SECONDS` of both wall-clock time and the thread's CPU time."""
-    until, computed = monotonic() + SECONDS, thread_time() + SECONDS
 
     def trace(frame: FrameType, _event: str, _arg: object) -> Any:
         # only in the template's code: an error raised in a finalizer is dropped, and the trace function with it
-        if frame.f_code.co_filename == "<template>" and monotonic() > until and thread_time() > computed:
-            raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
+        if frame.f_code.co_filename == "<template>":
+            check_time()
         return trace
 
-    before = sys.gettrace()
+    before = sys.gettrace(), getattr(_running, "limits", None)
+    _running.limits = monotonic() + SECONDS, thread_time() + SECONDS
     sys.settrace(trace)
     try:
         yield
     finally:
-        sys.settrace(before)
+        _running.limits = before[1]
+        sys.settrace(before[0])
+
+
+def check_time() -> None:
+    """Raise RenderError if the time of the thread's rendering is over.
+
+    The sandbox checks too, because the trace function is lost if a generator of the template is closed by a finalizer.
+    """
+    limits = getattr(_running, "limits", None)
+    if limits is not None and monotonic() > limits[0] and thread_time() > limits[1]:
+        raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
 
 
 def joined(chunks: Iterable[str]) -> str:
