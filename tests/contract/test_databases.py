@@ -234,9 +234,7 @@ def test_a_run_that_is_deleted_and_pushed_again_leaves_nothing_in_its_copy(uploa
     replica.update()
     uploads.delete(NAME)
     uploads.put_record(NAME, RECORD, writing=False)
-    uploads.add_rows(NAME, batch(0, row("a", "new")))
-    if more:
-        uploads.add_rows(NAME, batch(len(row("a", "new")), more))
+    uploads.add_rows(NAME, batch(0, row("a", "new") + more))
     assert replica.update() == 1
     index = replica.root("support") / ".agentv/results" / RUN_ID / "index.jsonl"
     assert index.read_bytes() == row("a", "new") + more

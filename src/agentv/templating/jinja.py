@@ -11,7 +11,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from agentv.model.values.formatting import plural
-from agentv.templating.rendering import LITERAL_HINT, Environment, RenderError, check_time, refuse_operation
+from agentv.templating.rendering import LITERAL_HINT, Environment, RenderError, refuse_operation
 
 
 class NoIncludesParser(Parser):
@@ -83,5 +83,4 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """The value of a mapping's key, or else the attribute."""
-        check_time()
         return obj[attribute] if isinstance(obj, Mapping) and attribute in obj else super().getattr(obj, attribute)

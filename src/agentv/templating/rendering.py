@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, thread_time
@@ -112,37 +111,24 @@ BITS = 13_000
 characters can request one that takes minutes."""
 
 
-_running = threading.local()
-
-
 @contextmanager
 def limited() -> Iterator[None]:
     """Raise RenderError in the body after `SECONDS` of both wall-clock time and the thread's CPU time."""
+    until, computed = monotonic() + SECONDS, thread_time() + SECONDS
 
-    def trace(frame: FrameType, _event: str, _arg: object) -> Any:
-        # only in the template's code: an error raised in a finalizer is dropped, and the trace function with it
-        if frame.f_code.co_filename == "<template>":
-            check_time()
+    def trace(frame: FrameType, event: str, _arg: object) -> Any:
+        # Python drops an error raised in a finalizer or at a loop's StopIteration, and the trace function with it
+        in_template = event != "exception" and frame.f_code.co_filename == "<template>"
+        if in_template and monotonic() > until and thread_time() > computed:
+            raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
         return trace
 
-    before = sys.gettrace(), getattr(_running, "limits", None)
-    _running.limits = monotonic() + SECONDS, thread_time() + SECONDS
+    before = sys.gettrace()
     sys.settrace(trace)
     try:
         yield
     finally:
-        _running.limits = before[1]
-        sys.settrace(before[0])
-
-
-def check_time() -> None:
-    """Raise RenderError if the time of the thread's rendering is over.
-
-    The sandbox checks too, because the trace function is lost if a generator of the template is closed by a finalizer.
-    """
-    limits = getattr(_running, "limits", None)
-    if limits is not None and monotonic() > limits[0] and thread_time() > limits[1]:
-        raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
+        sys.settrace(before)
 
 
 def joined(chunks: Iterable[str]) -> str:

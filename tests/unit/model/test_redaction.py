@@ -102,9 +102,7 @@ def test_a_part_of_a_secret_is_ordinary_text(secret, text):
     assert redactor.redact(text) == text
     assert redactor.redact(f"{text} {secret}.") == f"{text} [redacted]."
     assert redactor.spans_in(f"{text} {secret}.") == [(len(text) + 1, len(text) + 1 + len(secret))]
-    assert not redactor.found_in(text.encode())
-    assert not redactor.found_in(secret[1:].encode())
-    assert not redactor.found_in(secret[:-1].encode())
+    assert not any(redactor.found_in(part.encode()) for part in (text, secret[1:], secret[:-1]))
 
 
 @pytest.mark.parametrize("before", range(3))

@@ -52,6 +52,21 @@ def test_a_rendering_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch, t
     assert sys.gettrace() is tracer
 
 
+def test_a_rendering_ends_though_its_time_is_up_at_the_end_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python drops an error that a trace function raises at a StopIteration, and stops tracing after that."""
+    monkeypatch.setattr(rendering, "SECONDS", 0.1)
+
+    def spend(_: int) -> None:
+        until = thread_time() + 0.2
+        while thread_time() < until:
+            pass
+        raise StopIteration
+
+    scope = Scope({"slow": map(spend, [0])}, {})
+    with pytest.raises(RenderError, match="it takes more than"):
+        render("{% for a in slow %}{% endfor %}{% for a in range(9) %}{% endfor %}", scope)
+
+
 def test_a_rendering_ends_though_its_time_is_up_in_a_finalizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python ignores exceptions from a finalizer, and stops tracing after that."""
     monkeypatch.setattr(rendering, "SECONDS", 0.1)

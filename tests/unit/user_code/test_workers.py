@@ -278,8 +278,7 @@ def test_a_worker_that_does_not_start_after_one_died_is_an_error(file, monkeypat
         finally:
             await workers.close()
 
-    found = asyncio.run(run())
-    assert (found.code, len(found.attempts)) == ("cannot-start", 1)
+    assert [(found := asyncio.run(run())).code, len(found.attempts)] == ["cannot-start", 1]
 
 
 def test_a_request_that_its_handler_cannot_serve_raises_in_the_function(file):
